@@ -33,7 +33,7 @@ from evaluations.imports.row_sketches import (
     StatementKey,
     list_good_outcomes,
 )
-from evaluations.models.bulk import filter_by_texts
+from evaluations.models.bulk import filter_by_values
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import, finished_imports
@@ -166,7 +166,7 @@ def get_query_key(row: FileRow) -> str:
 def load_queries(batch: EntryBatch, keys: Collection[str], rows: Sequence[FileRow]) -> None:
     context = batch.context
     visible = Query.all_rows.filter(context.visible, evaluation=context.evaluation).order_by()
-    queries = filter_by_texts(visible, "key", keys)
+    queries = filter_by_values(visible, "key", keys)
     # Only if rows name their texts, because texts are long.
     texts = any(isinstance(row, VerdictRow) and row.expected_texts is not None for row in rows)
     columns = ("key", "cluster", "category", "sha256", "pk", *(["text"] if texts else []))

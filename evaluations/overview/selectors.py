@@ -191,11 +191,6 @@ def get_next_step(progress: EvaluationProgress, role: Role) -> NextStep:
     )
 
 
-def get_review_setup(evaluation: Evaluation) -> Evaluation:
-    """The evaluation with its rubric and shown judge, in one query."""
-    return Evaluation.objects.select_related("review_rubric__rubric", "shown_judge").get(pk=evaluation.pk)
-
-
 HIDDEN_OBJECT_TYPES: Final = {"review", "verdict", "span", "comment"}
 RESOLUTION_VERBS: Final = {"adjudicated", "withdrew adjudication"}
 MAX_VALUE_CHARACTERS: Final = 200

@@ -22,7 +22,6 @@ from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.selectors import (
     count_evaluation_progress,
     get_next_step,
-    get_review_setup,
     list_evaluation_rows,
     list_event_changes,
 )
@@ -64,7 +63,6 @@ def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "queries": progress.queries,
         "candidates": Candidate.objects.filter(evaluation=evaluation).count(),
         "people": Membership.objects.filter(evaluation=evaluation).count(),
-        "rules": get_review_setup(evaluation),
         "assigned": count_assigned_to(evaluation, Rater.objects.filter(evaluation=evaluation, user=user).first()),
         "failed_calls_at": failed_calls_url(evaluation, manages=is_allowed(user, Action.MANAGE, evaluation))
         if progress.failed_calls

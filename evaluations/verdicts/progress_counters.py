@@ -5,7 +5,7 @@ counted, nor whether two judges answer on it in the same moment.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce, Greatest
 from evaluations.domain.files import ImportState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.domain.roles import RaterKind
+from evaluations.models.bulk import filter_by_values
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -24,8 +25,9 @@ from evaluations.models.progress import ComparisonProgress, ProgressCounters, Ve
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.verdicts.changes import list_changes
 
-# A page looks at up to so many changed comparisons itself, and counts up to so many comparisons while no counters hold.
-MAX_UNCOUNTED: Final = 1_000
+# A page looks at what up to so many changes concern, which takes it a few milliseconds; after more it shows the last
+# count, at most some seconds old. And it counts up to so many comparisons itself while no counters hold.
+MAX_UNCOUNTED: Final = 200
 MAX_COUNTED_DIRECTLY: Final = 1_000
 # How often a page reads the counters again that were changed while it read.
 READS: Final = 5
@@ -39,6 +41,8 @@ class ProgressRow(NamedTuple):
     reviews: int
 
 
+# A comparison or a response that a change concerns.
+Subject = tuple[int | None, int | None]
 NO_PROGRESS: Final = ProgressRow(False, False, 0)
 
 
@@ -101,22 +105,33 @@ def read_comparisons(comparisons: "QuerySet[Comparison]") -> dict[int, tuple[int
     """
     rows = list(comparisons.order_by().values_list("pk", "evaluation_id", "response_a_id", "response_b_id"))
     ids = [row[0] for row in rows]
+    kinds = read_kinds({row[1] for row in rows})
+    chosen = find_kinds(filter_by_values(Verdict.objects.all(), "comparison_id", ids), "comparison_id", kinds)
     responses = {response for row in rows for response in row[2:]}
-    chosen = find_kinds(Verdict.objects.filter(comparison__in=ids), "comparison_id")
-    scored = find_kinds(Score.objects.filter(response__in=responses), "response_id")
-    saved = dict(saved_reviews().filter(comparison__in=ids).order_by().values_list("comparison").annotate(Count("pk")))
+    scored = find_kinds(filter_by_values(Score.objects.all(), "response_id", responses), "response_id", kinds)
+    saved = filter_by_values(saved_reviews(), "comparison_id", ids).order_by().values_list("comparison")
+    reviews = dict(saved.annotate(Count("pk")))
     found = {}
     for pk, evaluation, a, b in rows:
         by_judge, by_human = (
             (pk, kind) in chosen or {(a, kind), (b, kind)} <= scored for kind in (RaterKind.JUDGE, RaterKind.HUMAN)
         )
-        found[pk] = (evaluation, ProgressRow(by_judge, by_human, saved.get(pk, 0)))
+        found[pk] = (evaluation, ProgressRow(by_judge, by_human, reviews.get(pk, 0)))
     return found
 
 
-def find_kinds(rows: "QuerySet[Verdict] | QuerySet[Score]", subject: str) -> set[tuple[int, str]]:
+def read_kinds(evaluations: Collection[int]) -> dict[int, str]:
+    """The kind of each rater that counts."""
+    counted = {condition.removeprefix("rater__"): value for condition, value in COUNTED_RATERS.items()}
+    return dict(Rater.objects.filter(evaluation__in=evaluations, **counted).values_list("pk", "kind"))
+
+
+def find_kinds(
+    rows: "QuerySet[Verdict] | QuerySet[Score]", subject: str, kinds: Mapping[int, str]
+) -> set[tuple[int, str]]:
     """The kinds of raters with rows on each subject."""
-    return set(rows.filter(**COUNTED_RATERS).order_by().values_list(subject, "rater__kind").distinct())
+    raters = rows.order_by().values_list(subject, "rater").distinct()
+    return {(pk, kinds[rater]) for pk, rater in raters if rater in kinds}
 
 
 def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:
@@ -141,21 +156,23 @@ def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:
 
 
 def read_progress_counts(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
-    """The counts of each evaluation, with the changes that are not counted yet."""
-    counts = {}
+    """The counts of each evaluation, with the changes that are not counted yet, unless these are too many."""
     for _ in range(READS):
+        changed, behind = list_uncounted(evaluations)
+        # Read after the changes: what was counted meanwhile is in these numbers.
         rows = ProgressCounters.objects.in_bulk(evaluations)
         bases = read_bases(Evaluation.objects.filter(pk__in=rows))
         usable = {pk: row for pk, row in rows.items() if row.basis == bases.get(pk)}
-        differences = measure_uncounted(usable)
-        counts = {pk: add_uncounted(row, differences) for pk, row in usable.items()}
-        if is_unchanged(rows):
+        differences = measure_changes(changed) if changed else {}
+        if not changed or is_unchanged(rows):
             break
-    counts |= {pk: None for pk in evaluations if pk not in counts}
-    unknown = [pk for pk, found in counts.items() if found is None]
+    exact = usable.keys() - behind
+    counts = {pk: to_counts(rows[pk]).plus(differences.get(pk, Counter())) for pk in exact}
+    unknown = [pk for pk in evaluations if pk not in counts]
     small = [pk for pk in unknown if pk not in rows or is_small(pk)]
-    counted = count_directly(small) if small else {}
-    return {pk: found or counted.get(pk) or get_last_counts(rows[pk]) for pk, found in counts.items()}
+    counts |= count_directly(small) if small else {}
+    counts |= {pk: get_last_counts(rows[pk], is_usable=pk in usable) for pk in unknown if pk not in counts}
+    return counts
 
 
 def is_unchanged(rows: Mapping[int, ProgressCounters]) -> bool:
@@ -164,33 +181,43 @@ def is_unchanged(rows: Mapping[int, ProgressCounters]) -> bool:
     return versions == {pk: row.version for pk, row in rows.items()}
 
 
-def add_uncounted(row: ProgressCounters, differences: "Mapping[int, Counter[str]] | None") -> ProgressCounts | None:
-    """The counts with the changes that are not counted yet; None if these are too many to look at."""
-    return None if differences is None else to_counts(row).plus(differences.get(row.pk, Counter()))
-
-
 def to_counts(row: ProgressCounters) -> ProgressCounts:
     return ProgressCounts(row.queries, row.comparisons, row.judged, row.reviewed, row.reviews)
 
 
-def get_last_counts(row: ProgressCounters) -> ProgressCounts:
-    """The last counts of an evaluation that is being counted again, with what it holds now."""
+def get_last_counts(row: ProgressCounters, *, is_usable: bool) -> ProgressCounts:
+    """The last counts of an evaluation that is being counted, with what it holds now."""
+    last = replace(to_counts(row), is_counting=True)
+    if is_usable:
+        return last
     queries, comparisons = (rows.objects.filter(evaluation=row.pk).count() for rows in (Query, Comparison))
-    return replace(to_counts(row), queries=queries, comparisons=comparisons, is_counting=True)
+    return replace(last, queries=queries, comparisons=comparisons)
 
 
 def is_small(evaluation: int) -> bool:
     return Comparison.objects.filter(evaluation=evaluation)[: MAX_COUNTED_DIRECTLY + 1].count() <= MAX_COUNTED_DIRECTLY
 
 
-def measure_uncounted(evaluations: Collection[int]) -> "dict[int, Counter[str]] | None":
-    """By evaluation what its uncounted changes add to its counters; None if they are too many."""
+def list_uncounted(evaluations: Collection[int]) -> tuple[set[Subject], set[int]]:
+    """What uncounted changes concern, and the evaluations that have too many of them to look at."""
     changes = VerdictChange.objects.filter(evaluation__in=evaluations).order_by()
-    subjects = changes.values_list("comparison_id", "response_id").distinct()
-    changed = list(subjects[: MAX_UNCOUNTED + 1]) if evaluations else []
-    if len(changed) > MAX_UNCOUNTED:
-        return None
-    now = read_comparisons(find_comparisons(changed)) if changed else {}
+    subjects = changes.values_list("comparison_id", "response_id")
+    some = list(subjects[: MAX_UNCOUNTED + 1])
+    if len(some) <= MAX_UNCOUNTED:
+        return set(some), set()
+    numbers = Counter(dict(changes.values_list("evaluation").annotate(Count("pk"))))
+    behind = set()
+    for pk, _ in numbers.most_common():
+        if numbers.total() <= MAX_UNCOUNTED:
+            break
+        behind.add(pk)
+        del numbers[pk]
+    return set(subjects.filter(evaluation__in=numbers)), behind
+
+
+def measure_changes(changed: Collection[Subject]) -> "dict[int, Counter[str]]":
+    """By evaluation what these changes add to its counters."""
+    now = read_comparisons(find_comparisons(changed))
     earlier = read_counted_rows(now)
     differences: dict[int, Counter[str]] = {}
     for pk, (evaluation, row) in now.items():
@@ -198,19 +225,18 @@ def measure_uncounted(evaluations: Collection[int]) -> "dict[int, Counter[str]] 
     return differences
 
 
-def find_comparisons(subjects: Iterable[tuple[int | None, int | None]]) -> "QuerySet[Comparison]":
+def find_comparisons(subjects: Collection[Subject]) -> "QuerySet[Comparison]":
     """The comparisons that these comparisons and responses are, or are part of."""
-    pairs = list(subjects)
-    comparisons = {comparison for comparison, _ in pairs if comparison}
-    responses = {response for _, response in pairs if response}
-    found = Q(pk__in=comparisons)
-    return Comparison.objects.filter(
-        found | Q(response_a__in=responses) | Q(response_b__in=responses) if responses else found
-    )
+    comparisons = {comparison for comparison, _ in subjects if comparison}
+    responses = {response for _, response in subjects if response}
+    if not responses:
+        return filter_by_values(Comparison.objects.all(), "id", comparisons)
+    sides = Q(response_a__in=responses) | Q(response_b__in=responses)
+    return Comparison.objects.filter(Q(pk__in=comparisons) | sides)
 
 
 def read_counted_rows(comparisons: Collection[int]) -> dict[int, ProgressRow]:
-    rows = ComparisonProgress.objects.filter(pk__in=comparisons)
+    rows = filter_by_values(ComparisonProgress.objects.all(), "comparison_id", comparisons)
     columns = rows.values_list("pk", "is_judged", "is_reviewed", "reviews")
     return {pk: ProgressRow(judged, reviewed, reviews) for pk, judged, reviewed, reviews in columns}
 
@@ -270,7 +296,7 @@ def add_to_raters(changes: Sequence[VerdictChange]) -> bool:
 def count_comparisons(evaluation: int, comparisons: Collection[int]) -> None:
     """Look at these comparisons anew, and add what changed to the counters, which are locked."""
     earlier = read_counted_rows(comparisons)
-    found = read_comparisons(Comparison.objects.filter(pk__in=comparisons))
+    found = read_comparisons(filter_by_values(Comparison.objects.all(), "id", comparisons))
     now = {pk: row for pk, (_, row) in found.items() if row != NO_PROGRESS}
     changed = [pk for pk in now if now[pk] != earlier.get(pk)]
     difference: Counter[str] = Counter()

@@ -209,6 +209,21 @@ def test_too_many_uncounted_changes_leave_the_page_with_the_last_numbers(
     assert counted_by_the_sweep(evaluation).reviewed == 2
 
 
+def test_one_evaluation_that_changes_fast_leaves_the_numbers_of_others_exact(
+    owner: User, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet = make_evaluation(owner=owner)
+    busy_comparisons, quiet_comparison = [make_comparison(evaluation) for _ in range(2)], make_comparison(quiet)
+    start_counting(evaluation)
+    start_counting(quiet)
+    monkeypatch.setattr(progress_counters, "MAX_UNCOUNTED", 2)
+    for comparison in (*busy_comparisons, quiet_comparison):
+        save(owner, comparison)
+    counts = read_progress_counts([evaluation.pk, quiet.pk])
+    assert counts[evaluation.pk] == ProgressCounts(queries=2, comparisons=2, is_counting=True)
+    assert counts[quiet.pk] == ProgressCounts(queries=1, comparisons=1, reviewed=1, reviews=1)
+
+
 def counted_by_the_sweep(evaluation: Evaluation) -> ProgressCounts:
     count_all_changes()
     return read_progress_counts([evaluation.pk])[evaluation.pk]
