@@ -83,6 +83,8 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "evaluations.web.middleware.PrivateResponseMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "evaluations.web.middleware.HtmxRedirectMiddleware",
     "evaluations.web.middleware.UploadLimitMiddleware",
     "evaluations.web.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -91,8 +93,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
-    "evaluations.web.middleware.HtmxRedirectMiddleware",
     "evaluations.web.middleware.TimezoneMiddleware",
     "evaluations.web.middleware.RightRefusalMiddleware",
 ]

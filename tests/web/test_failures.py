@@ -205,6 +205,12 @@ def test_a_body_that_was_not_read_is_explained_by_its_reason() -> None:
     assert refused(BodyRefusal.SIGNED_OUT, "/e/study/imports")["Location"] == "/sign-in?next=/e/study/imports"
 
 
+def test_a_part_of_a_page_whose_body_was_not_read_leads_to_the_sign_in_page_of_that_page(visitor: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/e/study/review/7"}
+    answer = visitor.post("/e/study/review/7/draft", headers=headers, **{BODY_REFUSAL: BodyRefusal.SIGNED_OUT})
+    assert (answer.status_code, answer["HX-Redirect"]) == (200, "/sign-in?next=/e/study/review/7")
+
+
 def test_a_program_without_a_token_is_told_so_by_the_operation_itself() -> None:
     assert refused(BodyRefusal.SIGNED_OUT, "/api/v1/evaluations").content == b"went on"
     assert refused(BodyRefusal.NO_ROOM, "/api/v1/evaluations").status_code == 507
