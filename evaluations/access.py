@@ -14,6 +14,7 @@ from django.http import Http404
 from evaluations.domain.files import BACKUP_FORMAT_NAME
 from evaluations.domain.roles import REVIEWING_ROLES, Role
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.memberships import find_membership
 from evaluations.models.users import Membership, SitePolicy, User
 
 
@@ -59,13 +60,8 @@ def is_allowed(user: User, action: Action, evaluation: Evaluation) -> bool:
 
 def require_evaluation(user: User, slug: str, action: Action = Action.LOOK) -> Evaluation:
     """The evaluation, if the user may do this in it. For others it raises 404, so that they learn nothing of it."""
-    return require_role(user, find_membership(user, slug).first(), action)
-
-
-def find_membership(user: User, slug: str) -> "QuerySet[Membership]":
-    """The user's membership in the evaluation with this slug, with what nearly every page needs of it."""
-    memberships = Membership.objects.select_related("evaluation__review_rubric__rubric")
-    return memberships.filter(user=user, evaluation__slug=slug)
+    membership, _ = find_membership(user, slug)
+    return require_role(user, membership, action)
 
 
 def require_role(user: User, membership: Membership | None, action: Action) -> Evaluation:

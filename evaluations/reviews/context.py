@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
-from django.db.models import F, FilteredRelation, Q
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from evaluations.access import Action, find_membership, require_evaluation, require_role
-from evaluations.domain.roles import RaterKind
+from evaluations.access import Action, require_evaluation, require_role
 from evaluations.domain.rubrics import AspectSpec, RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater, find_rater_of_user
+from evaluations.models.memberships import find_membership
 from evaluations.models.queues import Queue
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
@@ -25,9 +23,6 @@ from evaluations.reviews.services import get_review_rubric
 from evaluations.reviews.sheet import ReviewSheet, build_sheet, build_sheet_of_review
 from evaluations.visibility import has_seen_verdicts
 from evaluations.web.requests import AuthenticatedRequest
-
-# What `require_reviewer` reads of a rater; the rest is read where it is asked for.
-RATER_COLUMNS: Final = ("id", "kind", "name")
 
 
 @dataclass(frozen=True)
@@ -88,15 +83,8 @@ class ReviewContext:
 
 def require_reviewer(user: User, slug: str) -> tuple[Evaluation, Rater | None]:
     """The evaluation that the user may review, and their rater there if they have one, in one query."""
-    raters = FilteredRelation("evaluation__raters", condition=Q(evaluation__raters__user=user))
-    memberships = find_membership(user, slug).annotate(own_rater=raters)
-    membership = memberships.annotate(rater_id=F("own_rater__pk"), rater_name=F("own_rater__name")).first()
-    evaluation = require_role(user, membership, Action.REVIEW)
-    if membership is None or membership.rater_id is None:
-        return evaluation, None
-    rater = Rater.from_db(None, RATER_COLUMNS, [membership.rater_id, RaterKind.HUMAN, membership.rater_name])
-    rater.evaluation, rater.user = evaluation, user
-    return evaluation, rater
+    membership, rater = find_membership(user, slug)
+    return require_role(user, membership, Action.REVIEW), rater
 
 
 def load_review_context(request: AuthenticatedRequest, slug: str, pk: int, *, with_texts: bool = True) -> ReviewContext:
