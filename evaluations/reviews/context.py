@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
@@ -21,13 +23,18 @@ from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
 from evaluations.reviews.selectors import ReviewProgress, get_review_progress
 from evaluations.reviews.services import get_review_rubric
 from evaluations.reviews.sheet import ReviewSheet, build_sheet, build_sheet_of_review
+from evaluations.reviews.sql import find_comparison, find_comparison_with_texts
 from evaluations.visibility import has_seen_verdicts
 from evaluations.web.requests import AuthenticatedRequest
+
+# Requests that store nothing, so that what they have read still holds.
+SAFE_METHODS: Final = ("GET", "HEAD")
 
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """``initial_rater``: None if the user had no rater yet.
+    """``initial_rater``: None if the user had no rater yet. ``initial_review``: None if they had no review yet, or if
+    it is to be read anew, because the request shows what it has stored: see ``has_current_review``.
 
     ``open_queues`` of the rubric version and ``progress``: None if they are not read yet.
     """
@@ -39,6 +46,8 @@ class ReviewContext:
     spec: RubricSpec
     comparison: Comparison
     initial_rater: Rater | None
+    initial_review: Review | None = None
+    has_current_review: bool = False
     open_queues: Sequence[Queue] | None = None
     progress: ReviewProgress | None = None
 
@@ -65,6 +74,8 @@ class ReviewContext:
         return self.progress or get_review_progress(self.evaluation, self.rater)
 
     def load_sheet(self) -> ReviewSheet:
+        if self.has_current_review:
+            return build_sheet_of_review(self.user, self.comparison, self.initial_review, self.rater, self.spec)
         return build_sheet(self.user, self.comparison, self.rubric, self.rater, self.spec)
 
     def build_sheet_of(self, review: Review) -> ReviewSheet:
@@ -106,14 +117,25 @@ def build_review_context(
     progress: ReviewProgress | None = None,
 ) -> ReviewContext:
     """The context for a user whose permission is already checked."""
-    comparisons = Comparison.objects.filter(evaluation=evaluation)
+    review: Review | None = None
     if with_texts:
-        comparisons = comparisons.select_related("query", "response_a", "response_b")
-    comparison = get_object_or_404(comparisons, pk=pk)
-    comparison.evaluation = evaluation
-    user, spec = request.user, rubric.spec()
+        comparison, review = find_comparison_with_texts(evaluation, pk, rubric, initial_rater)
+    else:
+        comparison = find_comparison(evaluation, pk)
+    if comparison is None:
+        raise Http404
     return ReviewContext(
-        request, user, evaluation, rubric, spec, comparison, initial_rater, open_queues=open_queues, progress=progress
+        request,
+        request.user,
+        evaluation,
+        rubric,
+        rubric.spec(),
+        comparison,
+        initial_rater,
+        initial_review=review,
+        has_current_review=with_texts and request.method in SAFE_METHODS,
+        open_queues=open_queues,
+        progress=progress,
     )
 
 
