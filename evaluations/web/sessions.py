@@ -5,16 +5,22 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user
+from django.contrib.auth.middleware import AuthenticationMiddleware as DjangoAuthenticationMiddleware
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from django.utils.functional import SimpleLazyObject
 
 from evaluations.audit.security import act_from, get_client
-from evaluations.models.sign_ins import Session
+from evaluations.models.sign_ins import Session, find_session
 from evaluations.models.transactions import limit_write_wait
+from evaluations.models.users import User
 from evaluations.web.client_address import read_client_address
 
 # A page of a signed-in person writes no more often than this that they are there.
@@ -39,10 +45,12 @@ class SessionStore(DatabaseStore):
         return Session
 
     def _get_session_from_db(self) -> Session | None:
-        row: Session | None = super()._get_session_from_db()  # type: ignore[misc]  # the stubs lack it
-        if row is not None and row.last_seen_at <= timezone.now() - timedelta(hours=settings.SESSION_IDLE_HOURS):
-            self._session_key = None
+        now = timezone.now()
+        row = find_session(self.session_key, now) if self.session_key else None
+        if row is not None and row.last_seen_at <= now - timedelta(hours=settings.SESSION_IDLE_HOURS):
             row = None
+        if row is None:
+            self._session_key = None
         self.row = row
         return row
 
@@ -81,6 +89,34 @@ class SessionMiddleware(DjangoSessionMiddleware):
         if store.accessed and not store.is_empty():
             store.note_use()
         return super().process_response(request, response)
+
+
+class AuthenticationMiddleware(DjangoAuthenticationMiddleware):
+    """Django's, without reading the user a second time after the session."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        user: Any = SimpleLazyObject(lambda: get_user_of_session(request))
+        request.user = user
+
+
+def get_user_of_session(request: HttpRequest) -> User | AnonymousUser:
+    """The user who is signed in. Where anything differs from the nearly only case, Django decides."""
+    row = get_session_row(request)
+    user = row.user if row is not None else None
+    if user is not None and is_signed_in(user, request.session):
+        return user
+    return get_user(request)
+
+
+def is_signed_in(user: User, session: SessionBase) -> bool:
+    """Whether the session signs in this user, by the checks that `django.contrib.auth.get_user` makes."""
+    return (
+        user.is_active
+        and session.get(SESSION_KEY) == str(user.pk)
+        and session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
+        and constant_time_compare(session.get(HASH_SESSION_KEY) or "", user.get_session_auth_hash())
+    )
 
 
 def get_store(request: HttpRequest) -> SessionStore:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import psycopg
 import pytest
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.handlers.wsgi import WSGIRequest
 from django.db.backends.postgresql.base import DatabaseWrapper as Postgres
 from django.db.backends.sqlite3.base import DatabaseWrapper as Sqlite
@@ -22,6 +21,7 @@ from evaluations.web.error_views import server_error
 from evaluations.web.failures import is_database_away, is_disk_full
 from evaluations.web.middleware import UploadLimitMiddleware
 from evaluations.web.request_bodies import BODY_REFUSAL, BodyRefusal
+from evaluations.web.sessions import SessionStore
 from tests.factories.evaluations import make_user
 
 handler500 = server_error
