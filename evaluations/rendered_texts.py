@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from evaluations.domain.jobs import RENDER_AHEAD
 from evaluations.domain.texts import Message
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
-from evaluations.models.comparisons import Comparison, Query, Rendering
+from evaluations.models.comparisons import Comparison, Query, Rendering, load_rendered_html
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import QueueItem
 from evaluations.models.transactions import (
@@ -57,7 +57,7 @@ def render_texts(texts: Iterable[str]) -> Mapping[str, SafeString]:
     """
     distinct = set(texts)
     keys = {text: get_rendering_key(text) for text in distinct if len(text) >= MIN_STORED_CHARACTERS}
-    stored = find_renderings(keys.values())
+    stored = load_rendered_html(RENDERER, set(keys.values()))
     made, complete = render_within_budget(text for text in distinct if keys.get(text) not in stored)
     new = {keys[text]: made[text] for text in complete if text in keys}
     if new:
@@ -161,10 +161,6 @@ def delete_outdated_renderings() -> int:
         with pause_after_transaction(), transaction.atomic():
             Rendering.objects.filter(pk__in=ids[start : start + SHORT_TRANSACTION_ROWS]).delete()
     return len(ids)
-
-
-def find_renderings(keys: Iterable[str]) -> dict[str, str]:
-    return dict(Rendering.objects.filter(renderer=RENDERER, sha256__in=list(keys)).values_list("sha256", "html"))
 
 
 def store_renderings(new: Mapping[str, str]) -> None:

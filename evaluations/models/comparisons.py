@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
@@ -287,6 +287,18 @@ class Rendering(Row):
     class Meta:
         # The version first: what older versions left behind is found by the same index.
         constraints = [models.UniqueConstraint(fields=["renderer", "sha256"], name="rendering_once")]
+
+
+SELECT_RENDERINGS: Final = "SELECT sha256, html FROM evaluations_rendering WHERE renderer = %s AND sha256 IN ({marks})"
+
+
+def load_rendered_html(renderer: int, keys: Collection[str]) -> dict[str, str]:
+    """The stored HTML by the hash of its text; those without any are absent."""
+    if not keys:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_RENDERINGS.format(marks=", ".join(["%s"] * len(keys))), [renderer, *keys])
+        return dict(cursor.fetchall())
 
 
 def load_tag_names(comparison_ids: Collection[int]) -> Mapping[int, list[str]]:

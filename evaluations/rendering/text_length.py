@@ -1,4 +1,4 @@
-"""The length of a text in words, characters and estimated tokens."""
+"""The length of a text in characters and estimated tokens, and where its words begin and end."""
 
 import re
 import unicodedata
@@ -32,15 +32,11 @@ PIECE: Final = re.compile(f"{WORD_PATTERN}|\\S[{MARKS}]*")
 
 @dataclass(frozen=True)
 class TextLength:
-    """``tokens`` is an estimate (``domain.texts.estimate_tokens_by_rule``): pages say “about”.
-
-    In writing without spaces each character counts as a word, as word processors count.
-    """
+    """``tokens`` is an estimate (``domain.texts.estimate_tokens_by_rule``): pages say “about”."""
 
     characters: int
-    words: int
     tokens: int
 
 
 def measure_text(text: str) -> TextLength:
-    return TextLength(len(text), sum(1 for _ in WORD.finditer(text)), round(estimate_tokens_by_rule(text)))
+    return TextLength(len(text), round(estimate_tokens_by_rule(text)))

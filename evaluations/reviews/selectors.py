@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from evaluations.domain.choices import ShownOrder
@@ -18,12 +17,12 @@ from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
 from evaluations.reviews.queues.sql import (
-    SELECT_EARLIER_REVIEW,
     OwnCounts,
     QueueStock,
     read_queue_stock,
     read_stock_and_own_counts,
 )
+from evaluations.reviews.sql import find_earlier_review
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,7 @@ def get_earlier_review(evaluation: Evaluation, rater: Rater | None, review: Revi
     """Saved or skipped: the one finished before this; from a comparison that is not finished, the one finished last."""
     if rater is None:
         return None
-    finished_at = review.finished_at if review else None
-    parameters = [connection.ops.adapt_datetimefield_value(finished_at)] if finished_at else []
-    statement = SELECT_EARLIER_REVIEW.format(before=" AND finished_at < %s" if parameters else "")
-    return next(iter(Review.objects.raw(statement, [rater.pk, evaluation.review_rubric_id, *parameters])), None)
+    return find_earlier_review(rater, evaluation.review_rubric_id, review.finished_at if review else None)
 
 
 Side = TypeVar("Side")

@@ -1,5 +1,6 @@
 """SQL of the review page: the comparison with all that is shown of it."""
 
+from datetime import datetime
 from typing import Final
 
 from django.db import connection
@@ -73,3 +74,27 @@ def find_comparison_with_texts(
     if review is not None:
         review.comparison = comparison
     return comparison, review
+
+
+# What “Previous” and “Undo” need.
+EARLIER_REVIEW: Final = JoinedRow(Review, "r", ("id", "comparison_id", "state", "version", "finished_at"))
+
+SELECT_EARLIER_REVIEW: Final = f"""
+SELECT {EARLIER_REVIEW.columns} FROM evaluations_review r
+WHERE r.rater_id = %s AND r.rubric_version_id = %s AND r.finished_at """
+
+LAST_FINISHED: Final = "IS NOT NULL ORDER BY r.finished_at DESC LIMIT 1"
+LAST_FINISHED_BEFORE: Final = "< %s ORDER BY r.finished_at DESC LIMIT 1"
+
+
+def find_earlier_review(rater: Rater, version_id: int | None, before: datetime | None) -> Review | None:
+    """The review that the rater finished last, or last before that time."""
+    parameters = [rater.pk, version_id]
+    with connection.cursor() as cursor:
+        if before is None:
+            cursor.execute(SELECT_EARLIER_REVIEW + LAST_FINISHED, parameters)
+        else:
+            adapted = connection.ops.adapt_datetimefield_value(before)
+            cursor.execute(SELECT_EARLIER_REVIEW + LAST_FINISHED_BEFORE, [*parameters, adapted])
+        row = cursor.fetchone()
+    return EARLIER_REVIEW.build(iter(row)) if row else None

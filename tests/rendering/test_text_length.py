@@ -1,10 +1,8 @@
-"""How long a text is."""
+"""How long a text is, and what its words are."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from evaluations.rendering.text_length import TextLength, measure_text
+from evaluations.rendering.text_length import WORD, TextLength, measure_text
 
 
 @pytest.mark.parametrize(
@@ -22,14 +20,9 @@ from evaluations.rendering.text_length import TextLength, measure_text
         ("- — …", 0),
     ],
 )
-def test_words_are_counted_in_any_writing(text: str, words: int) -> None:
-    assert measure_text(text).words == words
+def test_words_are_found_in_any_writing(text: str, words: int) -> None:
+    assert len(WORD.findall(text)) == words
 
 
 def test_tokens_are_a_quarter_of_ascii_and_one_for_every_other_character() -> None:
-    assert measure_text("abcdefgh東京都") == TextLength(characters=11, words=4, tokens=5)  # 8 / 4 + 3
-
-
-@given(st.text())
-def test_no_text_has_more_words_than_characters(text: str) -> None:
-    assert measure_text(text).words <= measure_text(text).characters == len(text)
+    assert measure_text("abcdefgh東京都") == TextLength(characters=11, tokens=5)  # 8 / 4 + 3

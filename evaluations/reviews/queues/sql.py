@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from evaluations.domain.reviews import QueueKind, StratifyBy
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.joined_rows import JoinedRow
 from evaluations.models.judges import Rater
 from evaluations.models.queues import Queue, QueueItem, QueueProgress, QueueSlot
 
@@ -348,27 +349,24 @@ WHERE a.rater_id = %s AND a.state IN ('reserved', 'assigned') AND i.rubric_versi
 ORDER BY a.state DESC, a.id LIMIT %s
 """
 
-SELECT_OPEN_QUEUES: Final = """
-SELECT * FROM evaluations_queue WHERE rubric_version_id = %s AND closed_at IS NULL ORDER BY id
+OPEN_QUEUE: Final = JoinedRow(Queue, "q")
+
+SELECT_OPEN_QUEUES: Final = f"""
+SELECT {OPEN_QUEUE.columns} FROM evaluations_queue q
+WHERE q.rubric_version_id = %s AND q.closed_at IS NULL ORDER BY q.id
 """
 
 
 def list_open_queues(version_id: int | None) -> list[Queue]:
     """The open queues of a rubric version, oldest first: nearly always none."""
-    return list(Queue.objects.raw(SELECT_OPEN_QUEUES, [version_id]))
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_OPEN_QUEUES, [version_id])
+        return [OPEN_QUEUE.build(iter(row)) for row in cursor.fetchall()]
 
 
 def select_calibrations(queues: Iterable[Queue]) -> list[Queue]:
     return [queue for queue in queues if queue.kind == QueueKind.CALIBRATION]
 
-
-# ---- the previous review
-
-# For “Previous” and “Undo”.
-SELECT_EARLIER_REVIEW: Final = """
-SELECT id, comparison_id, version, state, finished_at FROM evaluations_review
-WHERE rater_id = %s AND rubric_version_id = %s AND finished_at IS NOT NULL{before} ORDER BY finished_at DESC LIMIT 1
-"""
 
 # Items that can join a queue: they want more reviews than are taken, and no open queue has them.
 SELECT_FREE_ITEMS: Final = """
