@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 Built = TypeVar("Built", bound=models.Model)
 
@@ -29,13 +30,18 @@ class JoinedRow(Generic[Built]):
         return tuple(field for field in fields if not self.names or field.attname in self.names)
 
     @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(field.attname for field in self.fields)
+
+    @cached_property
     def columns(self) -> str:
         return ", ".join(f'{self.alias}."{field.column}"' for field in self.fields)
 
     def build(self, values: Iterator[Any]) -> Built:
         """The instance of the next values of a row, which it takes."""
-        converted = [convert_value(field, next(values)) for field in self.fields]
-        return self.model.from_db(connection.alias, [field.attname for field in self.fields], converted)
+        database = connections[DEFAULT_DB_ALIAS]
+        converted = [convert_value(field, next(values), database) for field in self.fields]
+        return self.model.from_db(database.alias, self.attributes, converted)
 
     def build_if_any(self, values: Iterator[Any]) -> Built | None:
         """As `build`; None if an outer join found no row."""
@@ -44,9 +50,9 @@ class JoinedRow(Generic[Built]):
         return self.build(iter(own)) if is_any else None
 
 
-def convert_value(field: "models.Field[Any, Any]", value: Any) -> Any:
+def convert_value(field: "models.Field[Any, Any]", value: Any, database: BaseDatabaseWrapper) -> Any:
     """A value of the database as the field has it in Python."""
     column = field.cached_col
-    for convert in (*connection.ops.get_db_converters(column), *field.get_db_converters(connection)):
-        value = convert(value, column, connection)
+    for convert in (*database.ops.get_db_converters(column), *field.get_db_converters(database)):
+        value = convert(value, column, database)
     return value

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.base import UpdateError
 from django.db import OperationalError, connection
 from django.test import Client
@@ -31,6 +32,7 @@ from evaluations.members.services import (
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.sign_ins import Session
 from evaluations.models.users import ApiToken, SignInLink, User
+from evaluations.web.sessions import SessionStore
 from tests.factories.evaluations import give_rights, make_evaluation, make_user
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.browser_client import sign_in_client
@@ -64,6 +66,38 @@ def test_a_session_in_use_lasts_until_it_is_too_old(ada: User, settings: LazySet
     assert is_signed_in(client)
     assert Session.objects.get().last_seen_at > timezone.now() - timedelta(minutes=1)
     Session.objects.update(expire_date=timezone.now())
+    assert not is_signed_in(client)
+
+
+def test_a_session_and_its_user_take_one_statement(ada: User) -> None:
+    client = sign_in_client(ada)
+    with CaptureQueriesContext(connection) as statements:
+        assert client.get(reverse("help")).status_code == 200
+    assert ["evaluations_user" in statement["sql"] for statement in statements].count(True) == 1
+
+
+def test_a_session_signed_with_an_earlier_key_of_the_site_stays(ada: User, settings: LazySettings) -> None:
+    client = sign_in_client(ada)
+    earlier, settings.SECRET_KEY = settings.SECRET_KEY, "another key of this site, as long as the one before"
+    settings.SECRET_KEY_FALLBACKS = [earlier]
+    assert is_signed_in(client)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert is_signed_in(client)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(HASH_SESSION_KEY, "0" * 64), (BACKEND_SESSION_KEY, "another.Backend"), (SESSION_KEY, "0")]
+)
+def test_a_session_with_anything_amiss_opens_nothing(ada: User, key: str, value: str) -> None:
+    client = sign_in_client(ada)
+    data = {**dict(client.session.items()), key: value}
+    Session.objects.update(session_data=SessionStore().encode(data))
+    assert not is_signed_in(client)
+
+
+def test_a_session_of_an_account_that_is_no_longer_active_opens_nothing(ada: User) -> None:
+    client = sign_in_client(ada)
+    User.objects.update(is_active=False)
     assert not is_signed_in(client)
 
 
