@@ -16,7 +16,7 @@ from evaluations.reviews.sql import find_comparison, find_comparison_with_texts,
 from tests.factories.evaluations import make_comparison
 from tests.factories.review_page import post_first_choices
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 
 
 def read_columns(row: Model | None) -> dict[str, object]:
