@@ -5,6 +5,7 @@ import io
 import logging
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import pytest
@@ -207,7 +208,8 @@ def test_a_body_that_was_not_read_is_explained_by_its_reason() -> None:
 
 def test_a_part_of_a_page_whose_body_was_not_read_leads_to_the_sign_in_page_of_that_page(visitor: Client) -> None:
     headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/e/study/review/7"}
-    answer = visitor.post("/e/study/review/7/draft", headers=headers, **{BODY_REFUSAL: BodyRefusal.SIGNED_OUT})
+    environ: Any = {BODY_REFUSAL: BodyRefusal.SIGNED_OUT}
+    answer = visitor.post("/e/study/review/7/draft", headers=headers, **environ)
     assert (answer.status_code, answer["HX-Redirect"]) == (200, "/sign-in?next=/e/study/review/7")
 
 
