@@ -9,7 +9,6 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from evaluations.models.bulk import insert_many
-from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.progress import VerdictChange
 
@@ -60,6 +59,16 @@ def read_rater_states(raters: "QuerySet[Rater]") -> dict[int, RaterState]:
     }
 
 
-def list_changes(evaluation: Evaluation | int, limit: int) -> Sequence[VerdictChange]:
+class UncountedChange(NamedTuple):
+    pk: int
+    created_at: datetime
+    rater: int
+    comparison: int | None
+    response: int | None
+
+
+def list_changes(evaluation: int, limit: int) -> Sequence[UncountedChange]:
     """The first changes of an evaluation that are not counted yet."""
-    return list(VerdictChange.objects.filter(evaluation=evaluation).order_by("pk")[:limit])
+    rows = VerdictChange.objects.filter(evaluation=evaluation).order_by("pk")
+    columns = rows.values_list("pk", "created_at", "rater_id", "comparison_id", "response_id")
+    return [UncountedChange(*row) for row in columns[:limit]]

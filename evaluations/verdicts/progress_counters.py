@@ -5,28 +5,29 @@ counted, nor whether two judges answer on it in the same moment.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Greatest
 
 from evaluations.domain.files import ImportState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.domain.roles import RaterKind
-from evaluations.models.bulk import filter_by_values
+from evaluations.models.bulk import filter_by_values, insert_many
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.verdicts import Review, Score, Verdict
-from evaluations.verdicts.changes import list_changes
+from evaluations.verdicts.changes import UncountedChange, list_changes
 
-# A page looks at what up to so many changes concern, which takes it a few milliseconds; after more it shows the last
-# count, at most some seconds old. And it counts up to so many comparisons itself while no counters hold.
+# A page looks at what up to so many changes of an evaluation concern, which takes it a few milliseconds; after more it
+# shows the last count, at most some seconds old. And it counts up to so many comparisons itself while no counters hold.
 MAX_UNCOUNTED: Final = 200
 MAX_COUNTED_DIRECTLY: Final = 1_000
 # How often a page reads the counters again that were changed while it read.
@@ -48,7 +49,7 @@ NO_PROGRESS: Final = ProgressRow(False, False, 0)
 
 @dataclass(frozen=True)
 class ProgressCounts:
-    """``is_counting``: the numbers are those of the last count, and they are being counted again."""
+    """``is_counting``: the numbers are those of the last count, and what has changed since is being counted."""
 
     queries: int = 0
     comparisons: int = 0
@@ -78,7 +79,7 @@ def has_verdict_of_kind(kind: RaterKind) -> Q:
 
 def saved_reviews() -> "QuerySet[Review]":
     """Reviews saved by the rubric version that reviews use now."""
-    current = Review.objects.filter(rubric_version=F("comparison__evaluation__review_rubric"))
+    current = Review.objects.filter(rubric_version=F("rater__evaluation__review_rubric"))
     return current.filter(state__in=SAVED_REVIEW_STATES)
 
 
@@ -92,29 +93,27 @@ def count_directly(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
     queries = Query.objects.filter(evaluation__in=evaluations).order_by().values_list("evaluation")
     for pk, number in queries.annotate(Count("pk")):
         found[pk]["queries"] = number
-    reviews = saved_reviews().filter(comparison__evaluation__in=evaluations).order_by()
-    for pk, number in reviews.values_list("comparison__evaluation").annotate(Count("pk")):
+    reviews = saved_reviews().filter(rater__evaluation__in=evaluations).order_by()
+    for pk, number in reviews.values_list("rater__evaluation").annotate(Count("pk")):
         found[pk]["reviews"] = number
     return {pk: ProgressCounts(**numbers) for pk, numbers in found.items()}
 
 
-def read_comparisons(comparisons: "QuerySet[Comparison]") -> dict[int, tuple[int, ProgressRow]]:
+def read_comparisons(comparisons: Collection[int]) -> dict[int, tuple[int, ProgressRow]]:
     """Comparison id → its evaluation, and what is to be counted of it by now.
 
     By ids, in a few statements: for conditions on each comparison PostgreSQL reads all verdicts.
     """
-    rows = list(comparisons.order_by().values_list("pk", "evaluation_id", "response_a_id", "response_b_id"))
-    ids = [row[0] for row in rows]
-    kinds = read_kinds({row[1] for row in rows})
-    chosen = find_kinds(filter_by_values(Verdict.objects.all(), "comparison_id", ids), "comparison_id", kinds)
-    responses = {response for row in rows for response in row[2:]}
-    scored = find_kinds(filter_by_values(Score.objects.all(), "response_id", responses), "response_id", kinds)
-    saved = filter_by_values(saved_reviews(), "comparison_id", ids).order_by().values_list("comparison")
-    reviews = dict(saved.annotate(Count("pk")))
+    present = filter_by_values(Comparison.objects.order_by(), "id", comparisons)
+    rows = list(present.values_list("pk", "evaluation_id", "response_a_id", "response_b_id"))
+    kinds = read_kinds({evaluation for _, evaluation, _, _ in rows})
+    responses = {response for _, _, *sides in rows for response in sides}
+    chosen, scored, reviews = read_verdicts([pk for pk, *_ in rows], responses, kinds)
     found = {}
     for pk, evaluation, a, b in rows:
         by_judge, by_human = (
-            (pk, kind) in chosen or {(a, kind), (b, kind)} <= scored for kind in (RaterKind.JUDGE, RaterKind.HUMAN)
+            (pk, kind) in chosen or ((a, kind) in scored and (b, kind) in scored)
+            for kind in (RaterKind.JUDGE, RaterKind.HUMAN)
         )
         found[pk] = (evaluation, ProgressRow(by_judge, by_human, reviews.get(pk, 0)))
     return found
@@ -126,12 +125,34 @@ def read_kinds(evaluations: Collection[int]) -> dict[int, str]:
     return dict(Rater.objects.filter(evaluation__in=evaluations, **counted).values_list("pk", "kind"))
 
 
-def find_kinds(
-    rows: "QuerySet[Verdict] | QuerySet[Score]", subject: str, kinds: Mapping[int, str]
-) -> set[tuple[int, str]]:
-    """The kinds of raters with rows on each subject."""
-    raters = rows.order_by().values_list(subject, "rater").distinct()
-    return {(pk, kinds[rater]) for pk, rater in raters if rater in kinds}
+def read_verdicts(
+    comparisons: Collection[int], responses: Collection[int], kinds: Mapping[int, str]
+) -> tuple[set[tuple[int, str]], set[tuple[int, str]], dict[int, int]]:
+    """Who chose and who scored, as comparison or response and kind of rater, and the saved reviews of comparisons."""
+    chosen = filter_by_values(Verdict.objects.order_by(), "comparison_id", comparisons)
+    scored = filter_by_values(Score.objects.order_by(), "response_id", responses)
+    saved = filter_by_values(saved_reviews().order_by(), "comparison_id", comparisons)
+    rows = chosen.values_list(Value("chosen"), "comparison_id", "rater_id").union(
+        scored.values_list(Value("scored"), "response_id", "rater_id"),
+        saved.values_list(Value("saved"), "comparison_id").annotate(Count("pk")),
+    )
+    by_kind: dict[str, set[tuple[int, str]]] = {"chosen": set(), "scored": set()}
+    reviews = {}
+    for what, subject, number in rows:
+        if what == "saved":
+            reviews[subject] = number
+        elif number in kinds:
+            by_kind[what].add((subject, kinds[number]))
+    return by_kind["chosen"], by_kind["scored"], reviews
+
+
+BASIS_COLUMNS: Final = (
+    "comparisons_changed_at",
+    "review_rubric_id",
+    "archived_judges",
+    "last_archived",
+    "imports_done",
+)
 
 
 def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:
@@ -139,85 +160,116 @@ def read_bases(evaluations: "QuerySet[Evaluation]") -> dict[int, str]:
 
     Imports come and go whole, judges are archived and restored, reviews are counted by the current rubric version.
     """
+    rows = add_basis(evaluations).values_list("pk", *BASIS_COLUMNS)
+    return {pk: write_basis(basis) for pk, *basis in rows}
+
+
+def add_basis(evaluations: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
     archived = (
         Judge.objects.filter(evaluation=OuterRef("pk"), archived_at__isnull=False).order_by().values("evaluation")
     )
     done = Import.objects.filter(evaluation=OuterRef("pk"), state=ImportState.DONE).order_by().values("evaluation")
-    rows = evaluations.order_by().annotate(
+    return evaluations.order_by().annotate(
         archived_judges=Subquery(archived.annotate(n=Count("pk")).values("n")),
         last_archived=Subquery(archived.annotate(n=Max("archived_at")).values("n")),
         imports_done=Subquery(done.annotate(n=Count("pk")).values("n")),
     )
-    columns = ("comparisons_changed_at", "review_rubric_id", "archived_judges", "last_archived", "imports_done")
-    return {pk: " ".join(map(str, basis)) for pk, *basis in rows.values_list("pk", *columns)}
+
+
+def write_basis(columns: Iterable[object]) -> str:
+    return " ".join(map(str, columns))
 
 
 # ---- the counters of a page
 
 
+COUNTER_COLUMNS: Final = ("queries", "comparisons", "judged", "reviewed", "reviews")
+READ_COLUMNS: Final = (
+    *("pk", "has_changes", "has_many_changes"),
+    *(f"progress_counters__{name}" for name in ("version", "basis", *COUNTER_COLUMNS)),
+    *BASIS_COLUMNS,
+)
+
+
+class ReadCounters(NamedTuple):
+    """The counters of an evaluation, and what is not in them, of one moment."""
+
+    counts: ProgressCounts
+    version: int
+    holds: bool  # whether they were counted on the present basis
+    has_changes: bool  # whether changes are not counted yet
+    has_many_changes: bool  # whether these are too many to look at
+
+
 def read_progress_counts(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
-    """The counts of each evaluation, with the changes that are not counted yet, unless these are too many."""
+    """The counts of each evaluation, with the changes that are not counted yet.
+
+    If these are too many, as while a run works, the counts are those of the last sweep.
+    """
     for _ in range(READS):
-        changed, behind = list_uncounted(evaluations)
-        # Read after the changes: what was counted meanwhile is in these numbers.
-        rows = ProgressCounters.objects.in_bulk(evaluations)
-        bases = read_bases(Evaluation.objects.filter(pk__in=rows))
-        usable = {pk: row for pk, row in rows.items() if row.basis == bases.get(pk)}
-        differences = measure_changes(changed) if changed else {}
-        if not changed or is_unchanged(rows):
+        rows = read_counters(evaluations)
+        exact = {pk: row for pk, row in rows.items() if row.holds and not row.has_many_changes}
+        changed = {pk: row.version for pk, row in exact.items() if row.has_changes}
+        differences = measure_uncounted(changed) if changed else {}
+        if not changed or is_unchanged(changed):
             break
-    exact = usable.keys() - behind
-    counts = {pk: to_counts(rows[pk]).plus(differences.get(pk, Counter())) for pk in exact}
-    unknown = [pk for pk in evaluations if pk not in counts]
-    small = [pk for pk in unknown if pk not in rows or is_small(pk)]
+    counts = {pk: row.counts.plus(differences.get(pk, Counter())) for pk, row in exact.items()}
+    others = [pk for pk in evaluations if pk not in counts]
+    small = [pk for pk in others if pk not in rows or is_small(pk, rows[pk])]
     counts |= count_directly(small) if small else {}
-    counts |= {pk: get_last_counts(rows[pk], is_usable=pk in usable) for pk in unknown if pk not in counts}
-    return counts
+    return {pk: counts.get(pk) or get_last_counts(pk, rows[pk]) for pk in evaluations}
 
 
-def is_unchanged(rows: Mapping[int, ProgressCounters]) -> bool:
-    """Whether nothing was counted since these counters were read."""
-    versions = dict(ProgressCounters.objects.filter(pk__in=rows).values_list("pk", "version"))
-    return versions == {pk: row.version for pk, row in rows.items()}
+def read_counters(evaluations: Collection[int]) -> dict[int, ReadCounters]:
+    """The counters of those evaluations that have any, in one statement."""
+    rows = prepare_counters(MAX_UNCOUNTED).filter(pk__in=evaluations)
+    found = {}
+    for pk, some, many, version, basis, *columns in rows.values_list(*READ_COLUMNS):
+        counts, present = columns[: len(COUNTER_COLUMNS)], columns[len(COUNTER_COLUMNS) :]
+        found[pk] = ReadCounters(ProgressCounts(*counts), version, basis == write_basis(present), some, many)
+    return found
+
+
+@cache
+def prepare_counters(most: int) -> "QuerySet[Evaluation]":
+    """All evaluations with counters, the columns of their basis, and whether they have changes, and more than most.
+
+    Queries begin with a copy: to build these subqueries takes longer.
+    """
+    changes = VerdictChange.objects.filter(evaluation=OuterRef("pk")).order_by("pk")
+    return add_basis(Evaluation.objects.filter(progress_counters__isnull=False)).annotate(
+        has_changes=Exists(changes), has_many_changes=Exists(changes[most : most + 1])
+    )
+
+
+def is_unchanged(versions: Mapping[int, int]) -> bool:
+    """Whether nothing was counted since the counters had these versions."""
+    return dict(ProgressCounters.objects.filter(pk__in=versions).values_list("pk", "version")) == versions
 
 
 def to_counts(row: ProgressCounters) -> ProgressCounts:
     return ProgressCounts(row.queries, row.comparisons, row.judged, row.reviewed, row.reviews)
 
 
-def get_last_counts(row: ProgressCounters, *, is_usable: bool) -> ProgressCounts:
-    """The last counts of an evaluation that is being counted, with what it holds now."""
-    last = replace(to_counts(row), is_counting=True)
-    if is_usable:
-        return last
-    queries, comparisons = (rows.objects.filter(evaluation=row.pk).count() for rows in (Query, Comparison))
-    return replace(last, queries=queries, comparisons=comparisons)
+def get_last_counts(evaluation: int, row: ReadCounters) -> ProgressCounts:
+    """The last counts of an evaluation that is being counted; on another basis with what it holds now."""
+    if row.holds:
+        return replace(row.counts, is_counting=True)
+    queries, comparisons = (rows.objects.filter(evaluation=evaluation).count() for rows in (Query, Comparison))
+    return replace(row.counts, queries=queries, comparisons=comparisons, is_counting=True)
 
 
-def is_small(evaluation: int) -> bool:
+def is_small(evaluation: int, row: ReadCounters) -> bool:
+    if row.holds:
+        return row.counts.comparisons <= MAX_COUNTED_DIRECTLY
     return Comparison.objects.filter(evaluation=evaluation)[: MAX_COUNTED_DIRECTLY + 1].count() <= MAX_COUNTED_DIRECTLY
 
 
-def list_uncounted(evaluations: Collection[int]) -> tuple[set[Subject], set[int]]:
-    """What uncounted changes concern, and the evaluations that have too many of them to look at."""
+def measure_uncounted(evaluations: Collection[int]) -> "dict[int, Counter[str]]":
+    """By evaluation what its uncounted changes add to its counters."""
     changes = VerdictChange.objects.filter(evaluation__in=evaluations).order_by()
-    subjects = changes.values_list("comparison_id", "response_id")
-    some = list(subjects[: MAX_UNCOUNTED + 1])
-    if len(some) <= MAX_UNCOUNTED:
-        return set(some), set()
-    numbers = Counter(dict(changes.values_list("evaluation").annotate(Count("pk"))))
-    behind = set()
-    for pk, _ in numbers.most_common():
-        if numbers.total() <= MAX_UNCOUNTED:
-            break
-        behind.add(pk)
-        del numbers[pk]
-    return set(subjects.filter(evaluation__in=numbers)), behind
-
-
-def measure_changes(changed: Collection[Subject]) -> "dict[int, Counter[str]]":
-    """By evaluation what these changes add to its counters."""
-    now = read_comparisons(find_comparisons(changed))
+    changed = find_comparisons(set(changes.values_list("comparison_id", "response_id")))
+    now = read_comparisons(changed)
     earlier = read_counted_rows(now)
     differences: dict[int, Counter[str]] = {}
     for pk, (evaluation, row) in now.items():
@@ -225,18 +277,17 @@ def measure_changes(changed: Collection[Subject]) -> "dict[int, Counter[str]]":
     return differences
 
 
-def find_comparisons(subjects: Collection[Subject]) -> "QuerySet[Comparison]":
-    """The comparisons that these comparisons and responses are, or are part of."""
-    comparisons = {comparison for comparison, _ in subjects if comparison}
+def find_comparisons(subjects: Collection[Subject]) -> set[int]:
+    """The comparisons that these comparisons and responses are, or are part of; they may be deleted by now."""
+    found = {comparison for comparison, _ in subjects if comparison}
     responses = {response for _, response in subjects if response}
-    if not responses:
-        return filter_by_values(Comparison.objects.all(), "id", comparisons)
-    sides = Q(response_a__in=responses) | Q(response_b__in=responses)
-    return Comparison.objects.filter(Q(pk__in=comparisons) | sides)
+    for side in ("response_a_id", "response_b_id") if responses else ():
+        found.update(filter_by_values(Comparison.objects.order_by(), side, responses).values_list("pk", flat=True))
+    return found
 
 
 def read_counted_rows(comparisons: Collection[int]) -> dict[int, ProgressRow]:
-    rows = filter_by_values(ComparisonProgress.objects.all(), "comparison_id", comparisons)
+    rows = filter_by_values(ComparisonProgress.objects.order_by(), "comparison_id", comparisons)
     columns = rows.values_list("pk", "is_judged", "is_reviewed", "reviews")
     return {pk: ProgressRow(judged, reviewed, reviews) for pk, judged, reviewed, reviews in columns}
 
@@ -263,10 +314,8 @@ def count_changes(evaluation: int, limit: int) -> int:
         changes = list_changes(evaluation, limit)
         if not changes or not add_to_raters(changes):
             return 0
-        VerdictChange.objects.filter(pk__in=[change.pk for change in changes]).delete()
-        subjects = {(change.comparison_id, change.response_id) for change in changes}
-        comparisons = sorted(find_comparisons(subjects).values_list("pk", flat=True))
-        count_comparisons(evaluation, comparisons)
+        filter_by_values(VerdictChange.objects.all(), "id", [change.pk for change in changes]).delete()
+        count_comparisons(evaluation, find_comparisons({(change.comparison, change.response) for change in changes}))
     return len(changes)
 
 
@@ -276,16 +325,16 @@ def lock_counters(evaluation: int) -> ProgressCounters:
     return ProgressCounters.objects.select_for_update().get(pk=evaluation)
 
 
-def add_to_raters(changes: Sequence[VerdictChange]) -> bool:
+def add_to_raters(changes: Sequence[UncountedChange]) -> bool:
     """Add the changes to their raters' own numbers; False if another transaction has one of the raters locked."""
-    numbers = Counter(change.rater_id for change in changes)
+    numbers = Counter(change.rater for change in changes)
     raters = Rater.objects.filter(pk__in=numbers)
     # The lock leaves room for those that write verdicts of the rater, and waits for nobody.
     mine = set(raters.select_for_update(skip_locked=True, no_key=True).order_by("pk").values_list("pk", flat=True))
     if len(mine) < raters.count():
         return False
     for pk in sorted(mine):
-        last = max(change.created_at for change in changes if change.rater_id == pk)
+        last = max(change.created_at for change in changes if change.rater == pk)
         raters.filter(pk=pk).update(
             verdict_changes=F("verdict_changes") + numbers[pk],
             verdicts_changed_at=Greatest(Coalesce("verdicts_changed_at", last), last),
@@ -296,18 +345,17 @@ def add_to_raters(changes: Sequence[VerdictChange]) -> bool:
 def count_comparisons(evaluation: int, comparisons: Collection[int]) -> None:
     """Look at these comparisons anew, and add what changed to the counters, which are locked."""
     earlier = read_counted_rows(comparisons)
-    found = read_comparisons(filter_by_values(Comparison.objects.all(), "id", comparisons))
-    now = {pk: row for pk, (_, row) in found.items() if row != NO_PROGRESS}
-    changed = [pk for pk in now if now[pk] != earlier.get(pk)]
+    now = {pk: row for pk, (_, row) in read_comparisons(comparisons).items() if row != NO_PROGRESS}
     difference: Counter[str] = Counter()
-    for pk in now.keys() | earlier.keys():
+    changed = [pk for pk in now.keys() | earlier.keys() if now.get(pk) != earlier.get(pk)]
+    for pk in changed:
         difference.update(subtract_rows(now.get(pk, NO_PROGRESS), earlier.get(pk, NO_PROGRESS)))
-    ComparisonProgress.objects.bulk_create(
-        [ComparisonProgress(comparison_id=pk, evaluation_id=evaluation, **now[pk]._asdict()) for pk in sorted(changed)],
-        update_conflicts=True,
-        unique_fields=["comparison"],
-        update_fields=["is_judged", "is_reviewed", "reviews"],
+    if outdated := earlier.keys() & changed:
+        filter_by_values(ComparisonProgress.objects.all(), "comparison_id", outdated).delete()
+    insert_many(
+        ComparisonProgress,
+        ("comparison_id", "evaluation_id", "is_judged", "is_reviewed", "reviews"),
+        [(pk, evaluation, *now[pk]) for pk in sorted(changed) if pk in now],
     )
-    ComparisonProgress.objects.filter(pk__in=earlier.keys() - now.keys()).delete()
     sums = {name: F(name) + by for name, by in difference.items() if by}
     ProgressCounters.objects.filter(pk=evaluation).update(version=F("version") + 1, **sums)

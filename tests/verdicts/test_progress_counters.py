@@ -1,7 +1,8 @@
 """The counters of judged and reviewed comparisons equal a recount after every kind of change."""
 
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -216,12 +217,29 @@ def test_one_evaluation_that_changes_fast_leaves_the_numbers_of_others_exact(
     busy_comparisons, quiet_comparison = [make_comparison(evaluation) for _ in range(2)], make_comparison(quiet)
     start_counting(evaluation)
     start_counting(quiet)
-    monkeypatch.setattr(progress_counters, "MAX_UNCOUNTED", 2)
+    monkeypatch.setattr(progress_counters, "MAX_UNCOUNTED", 1)
     for comparison in (*busy_comparisons, quiet_comparison):
         save(owner, comparison)
     counts = read_progress_counts([evaluation.pk, quiet.pk])
     assert counts[evaluation.pk] == ProgressCounts(queries=2, comparisons=2, is_counting=True)
     assert counts[quiet.pk] == ProgressCounts(queries=1, comparisons=1, reviewed=1, reviews=1)
+
+
+def test_changes_that_are_counted_while_a_page_reads_are_not_lost(
+    owner: User, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison = make_comparison(evaluation)
+    start_counting(evaluation)
+    save(owner, comparison)
+    measure = progress_counters.measure_uncounted
+
+    def sweep_first(evaluations: Collection[int]) -> dict[int, Counter[str]]:
+        count_all_changes()
+        return measure(evaluations)
+
+    monkeypatch.setattr(progress_counters, "measure_uncounted", sweep_first)
+    expected = ProgressCounts(queries=1, comparisons=1, reviewed=1, reviews=1)
+    assert read_progress_counts([evaluation.pk]) == {evaluation.pk: expected}
 
 
 def counted_by_the_sweep(evaluation: Evaluation) -> ProgressCounts:
