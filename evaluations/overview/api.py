@@ -11,7 +11,6 @@ from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_optional_person, serialize_row
 from evaluations.domain.roles import Role, Scope
 from evaluations.evaluation_settings.services import move_to_archive, take_from_archive
-from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import Membership
 from evaluations.overview import services as overview_services
@@ -71,8 +70,8 @@ def get_evaluation(request: AuthenticatedRequest, slug: str) -> EvaluationDetail
         role=role,
         archived=evaluation.archived_at is not None,
         queries=progress.queries,
-        candidates=Candidate.objects.filter(evaluation=evaluation).count(),
-        people=Membership.objects.filter(evaluation=evaluation).count(),
+        candidates=progress.candidates,
+        people=progress.people,
         standing=serialize_row(EvaluationProgressOut, progress, judges=judges, reviews_wanted_of_each=progress.wanted),
         next_step=get_next_step(progress, role),
     )

@@ -42,7 +42,9 @@ class EvaluationProgressOut(Schema):
     active_runs: int
     failed_calls: int
     exports: int
-    is_counting: bool = Field(description="comparisons are being counted again, and these are the last numbers")
+    is_counting: bool = Field(
+        description="these are the numbers of the last count, and what has changed since is being counted"
+    )
 
 
 class EvaluationDetailOut(EvaluationOut):

@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Value
 
 from evaluations.access import ALLOWED_ROLES, Action
 from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, JudgeKind
 from evaluations.domain.roles import Role
+from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -48,10 +49,12 @@ class EvaluationProgress:
     ``judged`` and ``reviewed`` count the comparisons with a verdict, or scores of both responses, by any judge or any
     reviewer; archived judges do not count. ``scored``: whether any response has a score. ``reviews`` counts the reviews
     saved by the current rubric version; ``wanted`` of these are wanted for each comparison. ``is_counting``: these
-    are those of the last count and are being counted again.
+    are those of the last count, and what has changed since is being counted.
     """
 
     queries: int = 0
+    candidates: int = 0
+    people: int = 0
     comparisons: int = 0
     judged: int = 0
     reviewed: int = 0
@@ -131,39 +134,49 @@ def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> 
     counts_by_id: dict[int, dict[str, Any]] = {pk: asdict(counts) for pk, counts in read_progress_counts(ids).items()}
     for evaluation in evaluations:
         counts_by_id[evaluation.pk]["wanted"] = evaluation.reviews_wanted
-    for rows, owner, counts in build_progress_queries(ids, user):
-        for row in rows.values(owner).annotate(**counts).order_by(owner):
-            counts_by_id[row.pop(owner)].update(row)
+    for pk, name, number in count_rows(ids, user):
+        counts_by_id[pk][name] = counts_by_id[pk].get(name, 0) + number
     return {pk: EvaluationProgress(**numbers) for pk, numbers in counts_by_id.items()}
 
 
-def build_progress_queries(ids: Sequence[int], user: User) -> list[tuple["QuerySet[Model]", str, dict[str, Count]]]:
-    """For each query the rows that are counted, the column with their evaluation, and the counts."""
-    rows = Count("pk")
-    imports = {
-        "imports": Count("pk", filter=Q(state=ImportState.DONE)),
-        "imports_to_confirm": Count("pk", filter=Q(state=ImportState.PREVIEWED)),
-        "imports_storing": Count("pk", filter=Q(state=ImportState.STORING)),
-    }
-    mine = saved_reviews().filter(rater__user=user, rater__evaluation__in=ids)
+IMPORT_COUNTS: Final[Mapping[str, str]] = {
+    ImportState.DONE: "imports",
+    ImportState.PREVIEWED: "imports_to_confirm",
+    ImportState.STORING: "imports_storing",
+}
+JUDGE_COUNTS: Final[Mapping[str, str]] = {
+    JudgeKind.LLM: "judges",
+    JudgeKind.RULE: "judges",
+    JudgeKind.IMPORTED: "imported_judges",
+}
+
+
+def count_rows(ids: Sequence[int], user: User) -> Iterator[tuple[int, str, int]]:
+    """Evaluation, name and number of all counts, by one statement for any number of evaluations."""
+    imports = Import.objects.filter(evaluation__in=ids, state__in=IMPORT_COUNTS)
+    judges = Judge.objects.current().filter(evaluation__in=ids)
     failed = Call.objects.filter(judge__evaluation__in=ids, judge__archived_at__isnull=True, state__in=FAILURE_STATES)
-    judges = {
-        "judges": Count("pk", filter=~Q(kind=JudgeKind.IMPORTED)),
-        "imported_judges": Count("pk", filter=Q(kind=JudgeKind.IMPORTED)),
-    }
     of_evaluation = Score.objects.filter(rater__evaluation=OuterRef("pk"), rater__judge__archived_at__isnull=True)
-    scored = Evaluation.objects.filter(Exists(of_evaluation), pk__in=ids)
-    runs = Run.objects.filter(evaluation__in=ids, state__in=ACTIVE_RUN_STATES)
-    exports = Export.objects.filter(evaluation__in=ids, state=ExportState.DONE)
-    return [
-        (mine, "rater__evaluation", {"reviewed_by_me": rows}),
-        (Import.objects.filter(evaluation__in=ids), "evaluation", imports),
-        (Judge.objects.current().filter(evaluation__in=ids), "evaluation", judges),
-        (scored, "pk", {"scored": rows}),
-        (runs, "evaluation", {"active_runs": rows}),
-        (failed, "judge__evaluation", {"failed_calls": rows}),
-        (exports, "evaluation", {"exports": rows}),
-    ]
+    named = {
+        "candidates": (Candidate.objects.filter(evaluation__in=ids), "evaluation"),
+        "people": (Membership.objects.filter(evaluation__in=ids), "evaluation"),
+        "reviewed_by_me": (saved_reviews().filter(rater__user=user, rater__evaluation__in=ids), "rater__evaluation"),
+        "scored": (Evaluation.objects.filter(Exists(of_evaluation), pk__in=ids), "pk"),
+        "active_runs": (Run.objects.filter(evaluation__in=ids, state__in=ACTIVE_RUN_STATES), "evaluation"),
+        "failed_calls": (failed, "judge__evaluation"),
+        "exports": (Export.objects.filter(evaluation__in=ids, state=ExportState.DONE), "evaluation"),
+    }
+    counts = [count_rows_by(rows, owner, Value(name)) for name, (rows, owner) in named.items()]
+    by_word = [count_rows_by(imports, "evaluation", "state"), count_rows_by(judges, "evaluation", "kind")]
+    names = {**IMPORT_COUNTS, **JUDGE_COUNTS}
+    for pk, name, number in counts[0].union(*counts[1:], *by_word, all=True):
+        yield pk, names.get(name, name), number
+
+
+def count_rows_by(rows: "QuerySet[Any, Any]", owner: str, name: str | Value) -> "QuerySet[Any, Any]":
+    """Evaluation, name and number: by the column ``owner``, and by the column or constant ``name``."""
+    counted: QuerySet[Any, Any] = rows.order_by().values_list(owner, name).annotate(number=Count("pk"))
+    return counted
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,24 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evaluations.access import Action, Right, RightRefused, get_role, has_right, is_allowed, require_evaluation
+from evaluations.access import (
+    Action,
+    Right,
+    RightRefused,
+    get_role,
+    has_right,
+    is_allowed,
+    require_evaluation,
+    require_role,
+)
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.roles import Role
 from evaluations.members.selectors import list_invitations_for
-from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.judges import Rater
+from evaluations.models.memberships import find_membership
 from evaluations.models.runs import Call
-from evaluations.models.users import Membership, User
+from evaluations.models.users import User
 from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.selectors import (
     count_evaluation_progress,
@@ -53,17 +61,15 @@ def evaluations(request: AuthenticatedRequest) -> HttpResponse:
 @require_safe
 def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
-    evaluation = require_evaluation(user, slug)
+    membership, rater = find_membership(user, slug)
+    evaluation = require_role(user, membership, Action.LOOK)
     progress = count_evaluation_progress([evaluation], user)[evaluation.pk]
     context = {
         "page": "evaluation",
         "evaluation": evaluation,
         "progress": progress,
         "next": get_next_step(progress, cast(Role, get_role(user, evaluation))),
-        "queries": progress.queries,
-        "candidates": Candidate.objects.filter(evaluation=evaluation).count(),
-        "people": Membership.objects.filter(evaluation=evaluation).count(),
-        "assigned": count_assigned_to(evaluation, Rater.objects.filter(evaluation=evaluation, user=user).first()),
+        "assigned": count_assigned_to(evaluation, rater),
         "failed_calls_at": failed_calls_url(evaluation, manages=is_allowed(user, Action.MANAGE, evaluation))
         if progress.failed_calls
         else "",

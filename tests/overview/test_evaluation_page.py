@@ -7,11 +7,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluations.domain.roles import Role
+from evaluations.domain.roles import RaterKind, Role
 from evaluations.evaluation_settings.services import move_to_archive
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.jobs import Worker
+from evaluations.models.judges import Rater
 from evaluations.models.users import User
+from evaluations.verdicts.changes import ChangedRow, record_changes
+from evaluations.verdicts.progress_recount import recount_now
 from tests.factories.evaluations import make_comparison, make_evaluation, make_member, make_user
 from tests.helpers.page_text import html_of
 
@@ -71,6 +74,19 @@ def test_the_page_costs_the_same_however_much_is_in_it(client: Client, owner: Us
         make_comparison(evaluation, candidates=(f"alpha-{number}", f"beta-{number}"))
         make_member(evaluation, Role.REVIEWER)
     assert queries(client) == few
+
+
+def test_the_page_takes_few_statements_while_counters_hold(
+    client: Client, reviewer: User, evaluation: Evaluation
+) -> None:
+    """At rest: session, membership, counters, counts, assignments, mentions and worker."""
+    comparison = make_comparison(evaluation)
+    rater = Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, user=reviewer, name=reviewer.username)
+    recount_now(evaluation)
+    client.force_login(reviewer)
+    assert queries(client) == 7
+    record_changes(evaluation.pk, [ChangedRow(rater.pk, comparison.pk)])
+    assert queries(client) == 7 + 6
 
 
 def queries(client: Client) -> int:

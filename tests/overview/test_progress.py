@@ -102,6 +102,8 @@ def test_the_counts_of_an_evaluation() -> None:
 
     assert count_evaluation_progress([evaluation], me)[evaluation.pk] == EvaluationProgress(
         queries=4,
+        candidates=2,
+        people=1,
         comparisons=4,
         judged=3,
         reviewed=2,
@@ -171,7 +173,7 @@ def test_evaluations_do_not_count_for_each_other() -> None:
     review(me, make_comparison(full))
     found = count_evaluation_progress([full, empty], me)
     assert found[full.pk].reviewed_by_me == 1
-    assert found[empty.pk] == EvaluationProgress()
+    assert found[empty.pk] == EvaluationProgress(people=1)
 
 
 @pytest.mark.django_db
