@@ -62,6 +62,8 @@ def environment_for(data_dir: Path, **extra: str) -> dict[str, str]:
     """The tests' own environment without their settings, on that data folder and a free port."""
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     environment |= {"JUDGEWEB_DATA_DIR": str(data_dir), "PORT": str(free_port()), "PYTHONUNBUFFERED": "1"}
+    # Workers that give way would starve behind the other tests.
+    environment["JUDGEWEB_WORKER_NICENESS"] = "0"
     if os.environ.get("CELERY_BROKER_URL", "").startswith("redis"):
         environment["CELERY_BROKER_URL"] = (
             urlsplit(os.environ["CELERY_BROKER_URL"])._replace(path=f"/{next(_redis_databases)}").geturl()
