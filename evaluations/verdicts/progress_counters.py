@@ -26,8 +26,8 @@ from evaluations.models.progress import ComparisonProgress, ProgressCounters, Ve
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.verdicts.changes import UncountedChange, list_changes
 
-# A page looks at what up to so many changes of an evaluation concern, which takes it a few milliseconds; after more it
-# shows the last count, at most some seconds old. And it counts up to so many comparisons itself while no counters hold.
+# A page looks at up to this many changes of an evaluation, which takes a few milliseconds. If there are more, it shows
+# the last count, a few seconds old. Without valid counters, it counts up to this many comparisons itself.
 MAX_UNCOUNTED: Final = 200
 MAX_COUNTED_DIRECTLY: Final = 1_000
 # How often a page reads the counters again that were changed while it read.
