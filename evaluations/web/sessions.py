@@ -104,12 +104,12 @@ def get_user_of_session(request: HttpRequest) -> User | AnonymousUser:
     """The user who is signed in. Where anything differs from the nearly only case, Django decides."""
     row = get_session_row(request)
     user = row.user if row is not None else None
-    if user is not None and is_signed_in(user, request.session):
+    if user is not None and is_user_of_session(user, request.session):
         return user
     return get_user(request)
 
 
-def is_signed_in(user: User, session: SessionBase) -> bool:
+def is_user_of_session(user: User, session: SessionBase) -> bool:
     """Whether the session signs in this user, by the checks that `django.contrib.auth.get_user` makes."""
     return (
         user.is_active
