@@ -1,8 +1,8 @@
-"""Faults of an LLM server, drawn by a seed."""
+"""Faults of an LLM server, as many as a test says."""
 
-import hashlib
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from django.db.models import Count, F, Max, Q
@@ -41,15 +41,21 @@ def evaluation_of_size(comparisons: int):  # type: ignore[no-untyped-def]
     return evaluation
 
 
-def draw_share(question: Question, seed: str = "") -> float:
-    """From 0 to 1, the same for the same prompt asked for the same time."""
-    digest = hashlib.sha256(f"{seed}{question.times}{question.prompt}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
+def true_for_share(share: float) -> Callable[[], bool]:
+    """A function that is true for exactly this share of its calls, spread evenly. Several threads may call it."""
+    calls = itertools.count(1)
+
+    def is_due() -> bool:
+        call = next(calls)
+        return int(call * share) > int((call - 1) * share)
+
+    return is_due
 
 
 def fail_sometimes(fault: Script, share: float, then: Script = answer_well) -> Script:
-    """The fault on this share of the requests."""
-    return lambda question: (fault if draw_share(question) < share else then)(question)
+    """The fault on exactly this share of the requests, spread evenly over the order in which they come."""
+    is_due = true_for_share(share)
+    return lambda question: (fault if is_due() else then)(question)
 
 
 def fail_in_bursts(fault: Script, bursts: Sequence[range], then: Script = answer_well) -> Script:

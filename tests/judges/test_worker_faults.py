@@ -26,10 +26,10 @@ from evaluations.models.runs import Attempt, Call, Run
 from tests.factories.judges import FAST_RETRIES, make_llm_judge
 from tests.helpers.llm_faults import (
     assert_nothing_was_bought_twice,
-    draw_share,
     evaluation_of_size,
     fail_in_bursts,
     fail_sometimes,
+    true_for_share,
     work_run_through_faults,
 )
 from tests.helpers.llm_server import (
@@ -88,20 +88,20 @@ def test_five_percent_that_hang(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ten_percent_of_broken_json() -> None:
     """A tenth is broken, and of the repairs of those every second again."""
     seen: dict[str, str] = {}
+    is_broken, is_repair_broken = true_for_share(0.1), true_for_share(0.5)
 
     def script(question: Question) -> ServerAnswer:
         if len(question.body["messages"]) > 2:
-            bad = draw_share(question, "repair") < 0.5
+            bad = is_repair_broken()
             seen[question.body["messages"][1]["content"]] = "unreadable" if bad else "repaired"
         else:
-            bad = draw_share(question) < 0.1
+            bad = is_broken()
         return (answer_broken if bad else answer_well)(question)
 
     with judged(script) as (run, server):
         run = work_run_through_faults(run)
     fates = list(seen.values())
-    assert fates.count("repaired") > 0
-    assert fates.count("unreadable") > 0
+    assert (fates.count("repaired"), fates.count("unreadable")) == (CALLS // 20, CALLS // 20)
     assert counts(run) == {"answered": CALLS - fates.count("unreadable"), "unreadable": fates.count("unreadable")}
     assert Call.objects.filter(run=run, repaired=True).count() == fates.count("repaired")
     assert sum(server.asked.values()) == CALLS + len(fates)
