@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from django.db import IntegrityError, connection, models
+from django.utils import timezone
 
 from evaluations.domain.json_values import JsonMapping
 
@@ -24,6 +25,17 @@ UNIQUE_VIOLATION_CODES: Final = frozenset({"23505", "SQLITE_CONSTRAINT_UNIQUE", 
 
 def insert_many(model: type[models.Model], columns: tuple[str, ...], rows: ColumnRows) -> None:
     insert_prepared(model, columns, to_stored_rows(model, columns, rows))
+
+
+def insert_objects(objects: Sequence[models.Model]) -> None:
+    """Insert new rows of one model as `bulk_create` does, but without telling their ids."""
+    if objects:
+        model, now = type(objects[0]), timezone.now()
+        fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+        columns = tuple(str(field.column) for field in fields)
+        names = [field.attname for field in fields]
+        rows = [[now if name == "created_at" else getattr(one, name) for name in names] for one in objects]
+        insert_many(model, columns, rows)
 
 
 def insert_prepared(model: type[models.Model], columns: tuple[str, ...], ready: ColumnRows) -> None:
@@ -43,13 +55,17 @@ def insert_prepared(model: type[models.Model], columns: tuple[str, ...], ready: 
 
 
 def filter_by_values(
-    rows: "models.QuerySet[Row]", column: str, values: Collection[str] | Collection[int]
-) -> "models.QuerySet[Row]":
+    rows: "models.QuerySet[Row, Any]", column: str, values: Collection[str] | Collection[int]
+) -> "models.QuerySet[Row, Any]":
     """Rows whose column is one of many values, passed as a single parameter: each of its own costs Python as much."""
     name = f"{connection.ops.quote_name(rows.model._meta.db_table)}.{connection.ops.quote_name(column)}"
-    if connection.vendor == "postgresql":
-        return rows.extra(where=[f"{name} = ANY(%s)"], params=[list(values)])
-    return rows.extra(where=[f"{name} IN (SELECT value FROM json_each(%s))"], params=[json.dumps(list(values))])
+    is_one = "= ANY(%s)" if connection.vendor == "postgresql" else "IN (SELECT value FROM json_each(%s))"
+    return rows.extra(where=[f"{name} {is_one}"], params=[values_parameter(values)])
+
+
+def values_parameter(values: Collection[str] | Collection[int]) -> list[str] | list[int] | str:
+    """Many values as the single parameter of `filter_by_values`."""
+    return list(values) if connection.vendor == "postgresql" else json.dumps(list(values))  # type: ignore[return-value]
 
 
 def update_many(model: type[models.Model], columns: tuple[str, ...], rows: ColumnRows) -> None:

@@ -11,6 +11,7 @@ from evaluations.domain.choices import FLIPPED_CHOICES, Choice, ShownOrder, Stag
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
+from evaluations.models.bulk import insert_objects
 from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.replies.reply_format import format_range, scale_ends, scale_meanings, scale_values, snap_to_scale
@@ -151,9 +152,9 @@ def store_answers(
             verdicts.append(build_verdict(review, aspects[key], stage, answer, texts))
         else:
             scores += build_scores(review, aspects[key], stage, answer, texts)
-    Verdict.objects.bulk_create(verdicts)
+    insert_objects(verdicts)
     pack_review_verdicts(review, verdicts)
-    Score.objects.bulk_create(scores)
+    insert_objects(scores)
 
 
 def build_verdict(review: Review, aspect: Aspect, stage: Stage, choice: Choice, texts: TextByAspect) -> Verdict:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evaluations.domain.choices import Choice, ShownOrder, Stage
 from evaluations.domain.groups import group_values
 from evaluations.domain.packed_votes import ORDER_CODES, block_of_slot, pack_choice, pack_choices, pack_mark, pack_marks
-from evaluations.models.bulk import insert_many, update_many
+from evaluations.models.bulk import insert_many, insert_objects, update_many
 from evaluations.models.imports import Import
 from evaluations.models.rubrics import Aspect
 from evaluations.models.runs import Call
@@ -131,7 +131,7 @@ def pack_review_verdicts(review: Review, verdicts: Sequence[Verdict]) -> None:
                 final_choices=row.final_choices
             )
     else:
-        PackedVotes.all_rows.bulk_create(packed)
+        insert_objects(packed)
 
 
 def delete_packed_review(review: Review, stage: Stage | None = None) -> None:

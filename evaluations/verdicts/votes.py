@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from evaluations.domain.choices import Choice, LabelSource, Stage
 from evaluations.domain.roles import RaterKind
@@ -16,8 +17,9 @@ from evaluations.domain.vote_rules import (
     find_counted_reviews,
     find_vote_holder,
 )
-from evaluations.models.bulk import update_many
+from evaluations.models.bulk import insert_many, update_many
 from evaluations.models.comparisons import Comparison
+from evaluations.models.compiled_select import CompiledSelect
 from evaluations.models.verdicts import Adjudication, Label, Review, Score, Verdict
 from evaluations.models.vote_holders import admitted, was_drawn
 from evaluations.verdicts.score_choices import load_imported_preferences, load_review_scores
@@ -42,7 +44,7 @@ def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
     """How often people finally made each choice, in two queries, or a few more where responses have scores."""
     votes: dict[VoteSubject, Counter[Choice]] = defaultdict(Counter)
     candidates = [*read_chosen_votes(comparison_ids)]
-    if Score.all_rows.filter(response__comparisons_as_a__in=comparison_ids).exists():
+    if SCORED_COMPARISONS.read(comparison_ids):
         candidates += [*read_scored_votes(comparison_ids), *read_imported_votes(comparison_ids)]
     for vote in keep_one_vote_each(candidates):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
@@ -62,16 +64,39 @@ def keep_one_vote_each(votes: Iterable[Vote]) -> list[Vote]:
     return [*imported, *(by_review[review] for by_review, review in holders if review is not None)]
 
 
-def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
+def select_chosen_votes() -> "QuerySet[Verdict, Any]":
     """By people, in reviews and in imports that are done."""
     finished = Q(stage=Stage.FINAL) & admitted(LABEL_VOTES, "review__")
     verdicts = Verdict.objects.filter(finished | Q(review__isnull=True), rater__kind=RaterKind.HUMAN)
-    rows = verdicts.filter(comparison__in=comparison_ids).order_by("pk")
     columns = (
         *("comparison_id", "aspect_id", "rater_id", "choice"),
         *("review_id", "review__state", "review__selection_method"),
     )
-    for comparison, aspect, rater, choice, review, state, selection_method in rows.values_list(*columns):
+    return verdicts.order_by("pk").values_list(*columns)
+
+
+# Run at every save: each is put together once.
+CHOSEN_VOTES: Final = CompiledSelect("comparison_id", select_chosen_votes)
+SCORED_COMPARISONS: Final = CompiledSelect(
+    "id",
+    lambda: Comparison.all_rows.filter(
+        Exists(Score.all_rows.filter(response=OuterRef("response_a"))),
+    ).values_list("pk"),
+)
+RESOLUTIONS: Final = CompiledSelect(
+    "comparison_id", lambda: Adjudication.objects.values_list("comparison_id", "aspect_id", "choice")
+)
+LABELS: Final = CompiledSelect(
+    "comparison_id",
+    lambda: Label.objects.values_list("pk", "comparison_id", "aspect_id", "choice", "source", "votes", "unanimous"),
+)
+LOCKED_COMPARISONS: Final = CompiledSelect(
+    "id", lambda: Comparison.all_rows.select_for_update(no_key=True).order_by("pk").values_list("pk")
+)
+
+
+def read_chosen_votes(comparison_ids: Sequence[int]) -> Iterator[Vote]:
+    for comparison, aspect, rater, choice, review, state, selection_method in CHOSEN_VOTES.read(comparison_ids):
         facts = None if review is None else ReviewFacts(review, state, selection_method)
         yield Vote(comparison, aspect, rater, facts, Choice(choice))
 
@@ -175,35 +200,27 @@ def update_labels(comparison_ids: Iterable[int]) -> None:
         return
     lock_comparisons(ids)
     due = compute_label_rows(ids)
-    existing = {(row.comparison_id, row.aspect_id): row for row in Label.objects.filter(comparison__in=ids)}
-    gone = [row.pk for subject, row in existing.items() if subject not in due]
-    if gone:
+    existing = {(comparison, aspect): (pk, LabelRow(*row)) for pk, comparison, aspect, *row in LABELS.read(ids)}
+    if gone := [pk for subject, (pk, _) in existing.items() if subject not in due]:
         Label.objects.filter(pk__in=gone).delete()
-    changed = [
-        (row.pk, *due[subject])
-        for subject, row in existing.items()
-        if subject in due and due[subject] != (row.choice, row.source, row.votes, row.unanimous)
-    ]
+    changed = [(pk, *due[subject]) for subject, (pk, row) in existing.items() if due.get(subject, row) != row]
     update_many(Label, ("id", *LabelRow._fields), changed)
-    new = [(subject, values) for subject, values in due.items() if subject not in existing]
-    Label.objects.bulk_create(
-        Label(comparison_id=comparison, aspect_id=aspect, **values._asdict()) for (comparison, aspect), values in new
-    )
+    now = timezone.now()
+    new = [(now, *subject, *row) for subject, row in due.items() if subject not in existing]
+    insert_many(Label, ("created_at", "comparison_id", "aspect_id", *LabelRow._fields), new)
 
 
 def lock_comparisons(comparison_ids: Collection[int]) -> None:
     """Let nobody else count these until the transaction ends: the second of two simultaneous voters sees both votes."""
     if connection.features.has_select_for_update:
-        rows = Comparison.all_rows.select_for_update(no_key=True).filter(pk__in=comparison_ids)
-        list(rows.order_by("pk").values_list("pk", flat=True))
+        LOCKED_COMPARISONS.read(comparison_ids)
 
 
 def compute_label_rows(comparison_ids: Iterable[int]) -> dict[VoteSubject, LabelRow]:
     ids = list(comparison_ids)
     votes = count_votes(ids)
-    resolutions = Adjudication.objects.filter(comparison__in=ids).values_list("comparison_id", "aspect_id", "choice")
     due = {subject: compute_label_row(counts) for subject, counts in votes.items()}
-    for comparison, aspect, choice in resolutions:
+    for comparison, aspect, choice in RESOLUTIONS.read(ids):
         counts = votes.get((comparison, aspect), {})
         due[comparison, aspect] = LabelRow(choice, LabelSource.ADJUDICATED, sum(counts.values()), len(counts) < 2)
     return due
