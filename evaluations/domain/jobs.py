@@ -14,6 +14,8 @@ class JobState(StrEnum):
 
 
 OPEN_JOB_STATES: Final = (JobState.WAITING, JobState.RUNNING)
+# What a job that is set aside was to do is not done either.
+UNFINISHED_JOB_STATES: Final = (*OPEN_JOB_STATES, JobState.SET_ASIDE)
 
 # Kinds of jobs that one part of the product enqueues and another works on.
 CHECK_ENDPOINT: Final = "check_endpoint"  # of a pending test of an endpoint

@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from evaluations.domain.jobs import OPEN_JOB_STATES, JobState
+from evaluations.domain.jobs import OPEN_JOB_STATES, UNFINISHED_JOB_STATES, JobState
 from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.evaluations import Evaluation
 
@@ -102,7 +102,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
     def unfinished(self) -> JobQuerySet:
         """Open ones, and those that are set aside: what they were to do is not done."""
-        return self.filter(state__in=(*OPEN_JOB_STATES, JobState.SET_ASIDE))
+        return self.filter(state__in=UNFINISHED_JOB_STATES)
 
     def due(self) -> JobQuerySet:
         """The jobs that may be claimed now."""

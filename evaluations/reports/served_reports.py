@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django.http import QueryDict
 
+from evaluations.domain.jobs import UNFINISHED_JOB_STATES
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.roles import Role
 from evaluations.domain.splits import SplitPart
@@ -34,6 +35,10 @@ MIN_SERVED_COMPARISONS: Final = 1_000
 # How old a served report may be if something changed since: a site without a worker makes it in the request then.
 MAX_AGE: Final = timedelta(seconds=60)
 REFRESH_PAUSE: Final = timedelta(seconds=5)
+# Making a large report again takes a worker that judges meanwhile, so it rests nine times as long as the last took. By
+# the end of the longest rest the next is under way well before what is served is too old.
+RESTS_PER_REFRESH: Final = 9
+MAX_REFRESH_PAUSE: Final = timedelta(seconds=30)
 # A report that nobody asked for so long is not made again, and after a day it is deleted.
 LOOKED_AT: Final = timedelta(seconds=30)
 KEPT: Final = timedelta(days=1)
@@ -93,14 +98,21 @@ def find_served_report(question: ReportQuestion) -> ServedBody | None:
     if now - row.asked_at > REFRESH_PAUSE:
         rows.update(asked_at=Now())
     if not is_current and now - row.made_at > REFRESH_PAUSE:
-        refresh_later(row)
+        refresh_later(row, now)
     return ServedBody(zlib.decompress(row.body).decode(), None if is_current else row.made_at)
 
 
-def refresh_later(row: ServedReport) -> None:
-    """Have a worker make the report again, unless one is at it. One that failed is tried again."""
-    if not Job.objects.unfinished().filter(kind=REFRESH_REPORT, subject=row.pk).exists():
+def refresh_later(row: ServedReport, now: datetime) -> None:
+    """Have a worker make the report again, unless one is at it or has just been. One that failed is tried again."""
+    last = Job.objects.filter(kind=REFRESH_REPORT, subject=row.pk).first()
+    if last is None or (last.state not in UNFINISHED_JOB_STATES and now >= get_refresh_pause_end(last)):
         enqueue_job(REFRESH_REPORT, row.pk, evaluation=row.evaluation)
+
+
+def get_refresh_pause_end(last: Job) -> datetime:
+    if last.begun_at is None or last.finished_at is None:
+        return last.queued_at
+    return last.finished_at + min(RESTS_PER_REFRESH * (last.finished_at - last.begun_at), MAX_REFRESH_PAUSE)
 
 
 def keep_served_report(

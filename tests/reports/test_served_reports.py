@@ -4,11 +4,13 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import RunState
 from evaluations.domain.roles import Role
 from evaluations.domain.splits import SplitPart
@@ -141,9 +143,31 @@ def test_during_a_run_a_report_is_made_again_by_one_job_and_only_while_somebody_
     refresh()
     assert ServedReport.objects.get().made_at == made_at
     Run.objects.update(state=RunState.DONE)
+    Job.objects.all().delete()  # without the rest after the last
     read_page(owner)
     refresh()
     assert BEING_COUNTED not in read_page(owner)
+
+
+def test_a_report_that_takes_long_is_made_again_less_often(owner: User, studied: Evaluation) -> None:
+    """Nine tenths of a worker's time stay for judging; after half a minute it is made again at any rate."""
+    Run.objects.update(state=RunState.RUNNING)
+    read_page(owner)
+    for took, rests in ((1, 9), (3, 27), (60, 30)):
+        make_older(6)
+        Job.objects.all().delete()
+        read_page(owner)
+        refresh()
+        finished_at = Now() - timedelta(seconds=rests - 2)
+        Job.objects.update(begun_at=finished_at - timedelta(seconds=took), finished_at=finished_at)
+        make_older(6)
+        read_page(owner)
+        assert Job.objects.get().state == JobState.DONE, took
+        Job.objects.update(
+            begun_at=F("begun_at") - timedelta(seconds=3), finished_at=F("finished_at") - timedelta(seconds=3)
+        )
+        read_page(owner)
+        assert Job.objects.get().state == JobState.WAITING, took
 
 
 def test_a_change_while_it_is_made_leaves_it_with_its_time(
