@@ -55,8 +55,8 @@ def _alone() -> Iterator[None]:
     forget_own_standing()
 
 
-def report(name: str) -> None:
-    record_heartbeat(name, host="here", pid=1, version="1")
+def report(name: str, in_flight: int = 0) -> None:
+    record_heartbeat(name, host="here", pid=1, version="1", in_flight=in_flight)
 
 
 def older(name: str, seconds: float) -> None:
@@ -115,6 +115,43 @@ def test_a_newcomer_takes_its_share_and_counts_until_the_others_know_of_it() -> 
     assert not must_count_in_flight(server)
     server.timeout_seconds = 3600
     assert must_count_in_flight(server)
+
+
+def test_a_newcomer_need_not_count_once_each_other_had_nothing_in_flight_since_it_knew_of_it() -> None:
+    server = endpoint(max_in_flight=10)
+    for name in ("one", "three"):
+        report(name)
+        older(name, 4)
+    report("two")
+    take_rank("two")
+    Worker.objects.filter(name="two").update(started_at=Now() - timedelta(seconds=3))
+    for name in ("one", "three"):
+        report(name)
+    take_rank("two")  # what these reports counted was counted a moment before they looked at the workers
+    assert must_count_in_flight(server)
+    report("one")
+    report("three", in_flight=2)
+    take_rank("two")
+    assert must_count_in_flight(server)
+    report("one", in_flight=3)  # sent within its share
+    report("three")
+    take_rank("two")
+    assert not must_count_in_flight(server)
+
+
+def test_a_newcomer_does_not_wait_for_the_requests_of_one_that_signed_off() -> None:
+    server = endpoint(max_in_flight=10)
+    report("one", in_flight=3)
+    older("one", 4)
+    report("two")
+    take_rank("two")
+    Worker.objects.filter(name="two").update(started_at=Now() - timedelta(seconds=3))
+    report("one", in_flight=3)
+    take_rank("two")
+    assert must_count_in_flight(server)
+    Worker.objects.filter(name="one").delete()  # as `sign_off` does, once its last request has ended
+    take_rank("two")
+    assert not must_count_in_flight(server)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ from django.db.models.functions import Now
 from evaluations.judges.endpoints.selectors import endpoint_timeout
 from evaluations.llm.capacity import Capacity
 from evaluations.llm.rate_limits import RateLimits
-from evaluations.models.jobs import WORKER_ALIVE, Worker, WorkerQuerySet, process_name
+from evaluations.models.jobs import WORKER_ALIVE, Worker, process_name
 from evaluations.models.judges import Endpoint
 
 # After the timeout, until requests that were sent before their sender noticed a new worker have surely ended.
@@ -40,8 +40,9 @@ class WorkerStanding:
     """This process among the live workers, as of its last report. Times are of the monotonic clock.
 
     ``busy``: workers with requests in flight, this one included. ``noticed_at``: when all others knew of this one.
-    ``is_back``: its heartbeat was late, and others may not know yet that it lives. ``death_at``: the last sign of life
-    of the worker that was killed last.
+    ``unsettled``: the others that may still have requests in flight from before they noticed this one, each with the
+    time of the report after which it knew. ``is_back``: its heartbeat was late, and others may not know yet that it
+    lives. ``death_at``: the last sign of life of the worker that was killed last.
     """
 
     rank: int = 0
@@ -49,6 +50,7 @@ class WorkerStanding:
     busy: int = 1
     reported_at: float | None = None
     noticed_at: float | None = None
+    unsettled: Mapping[str, datetime] = field(default_factory=dict)
     is_back: bool = False
     death_at: float = -math.inf
 
@@ -118,10 +120,15 @@ def must_count_in_flight(endpoint: Endpoint) -> bool:
         return False
     now, reported_at = time.monotonic(), OWN_STANDING.reported_at
     is_fresh = reported_at is not None and now - reported_at < STALE_SECONDS
-    noticed_at = math.inf if OWN_STANDING.noticed_at is None else OWN_STANDING.noticed_at
-    # By then the requests have ended that others sent before they noticed this process.
-    earlier_requests_end_at = noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
-    return not is_fresh or now < earlier_requests_end_at or has_lost_worker(endpoint)
+    return not is_fresh or may_have_earlier_requests(endpoint, now) or has_lost_worker(endpoint)
+
+
+def may_have_earlier_requests(endpoint: Endpoint, now: float) -> bool:
+    """Whether requests may be in flight that others sent before they noticed this process."""
+    if OWN_STANDING.noticed_at is None:
+        return True
+    ended_at = OWN_STANDING.noticed_at + endpoint_timeout(endpoint) + SETTLING_SECONDS
+    return bool(OWN_STANDING.unsettled) and now < ended_at
 
 
 def has_lost_worker(endpoint: Endpoint) -> bool:
@@ -141,19 +148,21 @@ def take_rank(name: str, reported_at: float | None = None) -> None:
     """
     now = time.monotonic()
     reported_at = now if reported_at is None else reported_at
-    others = Worker.objects.alive().exclude(name=name)
-    names = sorted([*others.values_list("name", flat=True), name])
+    others = {worker.name: worker for worker in Worker.objects.alive().exclude(name=name)}
+    names = sorted([*others, name])
     OWN_STANDING.rank, OWN_STANDING.workers = names.index(name), len(names)
-    OWN_STANDING.busy = 1 + others.filter(in_flight__gt=0).count()
+    OWN_STANDING.busy = 1 + sum(worker.in_flight > 0 for worker in others.values())
     was_late = OWN_STANDING.reported_at is not None and now - OWN_STANDING.reported_at >= STALE_SECONDS
     if OWN_STANDING.reported_at is None or was_late:
         Worker.objects.filter(name=name).update(started_at=Now())  # it returns as a new worker
-        OWN_STANDING.noticed_at, OWN_STANDING.is_back = None, was_late
+        OWN_STANDING.noticed_at, OWN_STANDING.unsettled, OWN_STANDING.is_back = None, {}, was_late
     OWN_STANDING.reported_at = reported_at
     OWN_STANDING.death_at = now - seconds_since_death(name)
-    if OWN_STANDING.noticed_at is None and is_noticed_by_all(name, others):
-        OWN_STANDING.noticed_at = now if len(names) > 1 else -math.inf
-        OWN_STANDING.is_back = False
+    if OWN_STANDING.noticed_at is not None:
+        OWN_STANDING.unsettled = find_unsettled(OWN_STANDING.unsettled, others)
+    elif is_noticed_by_all(name, others.values()):
+        OWN_STANDING.noticed_at, OWN_STANDING.is_back = now, False
+        OWN_STANDING.unsettled = {worker.name: worker.seen_at for worker in others.values()}
 
 
 def seconds_since_death(name: str) -> float:
@@ -164,10 +173,19 @@ def seconds_since_death(name: str) -> float:
     return math.inf if last is None else max((seen_at - last).total_seconds(), 0.0)
 
 
-def is_noticed_by_all(name: str, others: WorkerQuerySet) -> bool:
+def is_noticed_by_all(name: str, others: Iterable[Worker]) -> bool:
     """Whether every other worker has reported, and so looked, clearly after this one first did."""
     began = Worker.objects.values_list("started_at", flat=True).get(name=name)
-    return not others.filter(seen_at__lte=began + NOTICED_AFTER).exists()
+    return all(worker.seen_at > began + NOTICED_AFTER for worker in others)
+
+
+def find_unsettled(unsettled: Mapping[str, datetime], others: Mapping[str, Worker]) -> dict[str, datetime]:
+    """Those that have had requests in flight ever since. One that signed off had none; a dead one is counted apart."""
+    return {
+        name: knew_at
+        for name, knew_at in unsettled.items()
+        if name in others and (others[name].in_flight or others[name].seen_at <= knew_at)
+    }
 
 
 def count_idle_workers() -> int:
