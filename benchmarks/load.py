@@ -172,9 +172,9 @@ def pages_open(person: User, port: int, taken: Times) -> Iterator[None]:
         looking.join()
 
 
-def read_processor_times() -> dict[str, float]:
-    """Seconds so far of the web's processes and of the backends of this database, without this process's own."""
-    used = {"web": 0.0, "database": 0.0}
+def read_processor_times() -> dict[str, dict[int, float]]:
+    """Seconds so far by process, of the web's and of the backends of this database, without this process's own."""
+    used: dict[str, dict[int, float]] = {"web": {}, "database": {}}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -182,14 +182,19 @@ def read_processor_times() -> dict[str, float]:
         except OSError:
             continue
         if own and "gunicorn" in command:
-            used["web"] += read_seconds_of_threads(int(folder.name))
+            used["web"][int(folder.name)] = read_seconds_of_threads(int(folder.name))
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-            used["database"] = sum(read_if_alive(pid) for (pid,) in cursor.fetchall())
+            used["database"] = {pid: read_if_alive(pid) for (pid,) in cursor.fetchall()}
     return used
+
+
+def seconds_between(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+    """What the processes used that are there at the end; a backend that ended meanwhile took its time with it."""
+    return sum(max(seconds - before.get(pid, 0.0), 0.0) for pid, seconds in after.items())
 
 
 def read_if_alive(pid: int) -> float:
@@ -212,7 +217,7 @@ def measure(
     with pages_open(viewer, port, taken) if options.pages else nullcontext():
         worked = work_until(people, port, options.seconds, options.think, saved)
     seconds = time.monotonic() - began
-    used = {name: second - before[name] for name, second in read_processor_times().items()}
+    used = {name: seconds_between(before[name], after) for name, after in read_processor_times().items()}
     calls = (count_answered(run) - answered_before) / seconds
     taken.update(worked)
     reviews = Review.objects.filter(rater__user__in=people, state__in=SAVED_REVIEW_STATES)
