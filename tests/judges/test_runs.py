@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluations.domain.choices import ShownOrder
@@ -455,6 +457,23 @@ def test_after_a_cancel_nothing_is_asked_and_what_waited_says_so(judge: Judge) -
     cancel_waiting_calls()
     assert count_calls_by_state(run)["cancelled"] == 10
     assert work_run_here(run).state == RunState.CANCELLED
+
+
+@pytest.mark.database
+def test_cancelling_calls_locks_them_in_the_order_of_planning(judge: Judge) -> None:
+    """In any other order it and the planning of the next run wait for each other: PostgreSQL ends one of them."""
+    run = planned(judge)
+    cancel_run(run, user=None)
+    with CaptureQueriesContext(connection) as captured:
+        cancel_waiting_calls()
+    locking = [query["sql"] for query in captured if 'FOR UPDATE OF "evaluations_call"' in query["sql"]]
+    if connection.features.has_select_for_update:
+        assert locking
+        assert all("ORDER BY 1 ASC" in sql for sql in locking), locking  # by the only column read, the id
+    updates = [query["sql"] for query in captured if query["sql"].startswith('UPDATE "evaluations_call"')]
+    assert updates
+    assert not any("evaluations_run" in sql for sql in updates)  # the rows are chosen, and locked, before
+    assert count_calls_by_state(run)["cancelled"] == 10
 
 
 def test_a_run_cancelled_while_it_is_planned_makes_no_more_calls(judge: Judge) -> None:

@@ -188,8 +188,10 @@ def cancel_waiting_calls(*, seconds: float | None = None) -> None:
     waiting = Call.all_rows.filter(run__state=RunState.CANCELLED, state=CallState.PENDING)
     while not is_time_up(until) and (ids := list(waiting.values_list("pk", flat=True)[:SHORT_TRANSACTION_ROWS])):
         with pause_after_transaction(), transaction.atomic():
-            # Filtered again inside: a new run may have taken the call over meanwhile.
-            waiting.filter(pk__in=ids).update(state=CallState.CANCELLED)
+            # Filtered again inside, since a new run may have taken a call over meanwhile; locked in the order in which
+            # planning does, or each would wait for the other.
+            locked = waiting.filter(pk__in=ids).order_by("pk").select_for_update(of=("self",))
+            Call.all_rows.filter(pk__in=list(locked.values_list("pk", flat=True))).update(state=CallState.CANCELLED)
             touch_raters(Call.all_rows.filter(pk__in=ids))
 
 
