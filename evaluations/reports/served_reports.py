@@ -35,8 +35,8 @@ MIN_SERVED_COMPARISONS: Final = 1_000
 # How old a served report may be if something changed since: a site without a worker makes it in the request then.
 MAX_AGE: Final = timedelta(seconds=60)
 REFRESH_PAUSE: Final = timedelta(seconds=5)
-# Making a large report again takes a worker that judges meanwhile, so it rests nine times as long as the last took. By
-# the end of the longest rest the next is under way well before what is served is too old.
+# A large report keeps a worker from judging, so the next refresh waits nine times as long as the last one took. The
+# longest wait ends well before the served report is too old.
 RESTS_PER_REFRESH: Final = 9
 MAX_REFRESH_PAUSE: Final = timedelta(seconds=30)
 # A report that nobody asked for so long is not made again, and after a day it is deleted.

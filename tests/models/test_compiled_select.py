@@ -1,4 +1,4 @@
-"""Selects that are put together once answer as Django's own do, whatever ids they are run with."""
+"""Compiled selects return the same rows as the query sets that they are made of, for any ids."""
 
 import pytest
 from django.db import connection
