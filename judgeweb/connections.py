@@ -1,10 +1,13 @@
 """One connection to the web server: what it may send, how slowly, and how many there may be."""
 
 import time
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from evaluations.web.client_address import format_network, parse_address
 
 # Each process: what one holds of a request while it comes in is some 64 KB.
 CONNECTIONS_PER_PROCESS: Final = 1000
@@ -58,7 +61,8 @@ class Connection(HttpToolsProtocol):
         """End the connection that has waited longest for a request where there are too many; False if none waits."""
         others = [cast(Connection, other) for other in self.connections if other is not self]
         if not settings.BEHIND_HTTPS and self.client:
-            neighbors = [other for other in others if other.client and other.client[0] == self.client[0]]
+            network = read_network(self.client[0])
+            neighbors = [other for other in others if other.client and read_network(other.client[0]) == network]
             if len(neighbors) >= CONNECTIONS_PER_ADDRESS:
                 return end_longest_waiting(neighbors)
         return len(others) < CONNECTIONS_PER_PROCESS or end_longest_waiting(others)
@@ -134,6 +138,13 @@ class Connection(HttpToolsProtocol):
                 self.answer_and_close(OVERDUE)
             else:
                 self.transport.close()
+
+
+@lru_cache(maxsize=4096)
+def read_network(address: str) -> str:
+    """What is limited: an IPv4 address, or an IPv6 network, within which a client takes any address."""
+    parsed = parse_address(address)
+    return format_network(parsed) if parsed else address
 
 
 def end_longest_waiting(connections: list[Connection]) -> bool:

@@ -23,8 +23,9 @@ from judgeweb.wsgi_bridge import WsgiBridge
 
 TICK_SECONDS: Final = 0.1
 SWEEP_TICKS: Final = 10  # connections are looked at once a second
-# Longer than a proxy or a browser keeps an unused connection, so that it is never closed while a request is on its way.
-KEEP_ALIVE_SECONDS: Final = 90
+# Longer than a proxy or a browser keeps an unused connection, so that it is never closed while a request is on its way:
+# Caddy keeps it 120 seconds, Chrome 300, load balancers up to 600. Where too many wait, the oldest are ended early.
+KEEP_ALIVE_SECONDS: Final = 620
 SPARE_FILES: Final = 200
 GRACE_SECONDS: Final = 0.5  # left of gunicorn's own time to end after requests are given up
 

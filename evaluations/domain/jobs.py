@@ -25,3 +25,4 @@ FILL_QUEUE: Final = "fill_queue"
 INDEX_IMPORT: Final = "index_import"  # for the search
 PLAN_RUN: Final = "plan_run"
 RENDER_AHEAD: Final = "render_ahead"  # the HTML of texts that reviewers meet first
+SENT_EXPORT_JOB: Final = "send_export"  # a file that the web process itself sends

@@ -8,13 +8,13 @@ from django.db.models.functions import Now
 
 from evaluations.audit.events import record_event
 from evaluations.domain.files import ExportState
+from evaluations.domain.jobs import SENT_EXPORT_JOB
 from evaluations.jobs.kinds import ATTEMPTS, JobKind, register_job_kind
 from evaluations.models.exports import Export
 from evaluations.models.jobs import Job
 
 # Jobs of exports that a worker writes, and of those that are sent while they are written.
 EXPORT_JOB: Final = "export"
-SENT_EXPORT_JOB: Final = "send_export"
 # A client that downloads a file while it is written may be slow, and no progress is recorded meanwhile.
 SENT_LEASE: Final = timedelta(hours=1)
 GIVEN_UP: Final = (

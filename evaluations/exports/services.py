@@ -15,10 +15,10 @@ from evaluations.audit.events import record_event
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
+from evaluations.domain.jobs import SENT_EXPORT_JOB
 from evaluations.exports.failures import (
     EXPORT_JOB,
     OPEN,
-    SENT_EXPORT_JOB,
     fail_export,
     give_up_export,
     put_back_export,

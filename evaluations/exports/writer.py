@@ -18,9 +18,9 @@ from evaluations.audit.events import record_event
 from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
 from evaluations.domain.disk_space import DiskFull, has_room, is_no_space_left
 from evaluations.domain.files import ExportState
-from evaluations.domain.jobs import JobState
+from evaluations.domain.jobs import SENT_EXPORT_JOB, JobState
 from evaluations.exports.comparison_rows import iterate_full_rows, iterate_labelled_rows
-from evaluations.exports.failures import SENT_EXPORT_JOB, remove_file
+from evaluations.exports.failures import remove_file
 from evaluations.exports.manifest import (
     build_card_facts,
     build_export_counts,

@@ -41,7 +41,9 @@ def find_account(username: str) -> User | None:
     if len(name) > MAX_USERNAME_CHARACTERS:  # SQLite refuses to look for very long ones
         return None
     users = list(User.objects.filter(username__iexact=name).order_by("pk"))  # one query, found or not
-    return next((user for user in users if user.username == name), next(iter(users), None))
+    # PostgreSQL finds “admin” by “admın” too, which is counted as another name where tries are counted.
+    same = [user for user in users if fold_username(user.username) == fold_username(name)]
+    return next((user for user in same if user.username == name), next(iter(same), None))
 
 
 def list_active_sessions(user: User) -> "QuerySet[Session]":

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Greatest, Now
 
 from evaluations.domain.events import DeliveryState
-from evaluations.domain.jobs import PLAN_RUN, JobState
+from evaluations.domain.jobs import PLAN_RUN, SENT_EXPORT_JOB, JobState
 from evaluations.domain.judges import CallState, RunState
 from evaluations.models.clock import read_clock
 from evaluations.models.jobs import Job, Lease, Worker
@@ -77,7 +77,7 @@ def measure_background() -> Measures:
         sweep_seconds=seconds_since(find_last_sweep(), now),
         due_jobs=due[:MOST_COUNTED].count(),
         oldest_job_seconds=seconds_since(find_oldest_due_job(), now),
-        running_jobs=Job.objects.filter(state=JobState.RUNNING, lease_until__gt=Now())[:MOST_COUNTED].count(),
+        running_jobs=count_jobs_at_work(),
         jobs_set_aside=Job.objects.filter(state=JobState.SET_ASIDE)[:MOST_COUNTED].count(),
         calls_in_flight=Call.all_rows.filter(lease_until__gt=Now())[:MOST_COUNTED].count(),
         oldest_call_seconds=find_oldest_waiting_call(now),
@@ -89,6 +89,12 @@ def measure_background() -> Measures:
 
 def seconds_since(moment: datetime | None, now: datetime) -> float | None:
     return None if moment is None else max((now - moment).total_seconds(), 0.0)
+
+
+def count_jobs_at_work() -> int:
+    """How many jobs workers are at. A file that a web process sends, or sent before it died, is no sign of a worker."""
+    running = Job.objects.filter(state=JobState.RUNNING, lease_until__gt=Now())
+    return running.exclude(kind=SENT_EXPORT_JOB)[:MOST_COUNTED].count()
 
 
 def find_last_sweep() -> datetime | None:

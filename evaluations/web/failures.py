@@ -3,21 +3,23 @@
 from collections.abc import Iterator
 from typing import Final
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
 from evaluations.domain.disk_space import DiskFull, is_no_space_left
 
 SQLITE_AWAY: Final = ("is locked", "unable to open database file", "disk i/o error")
 SQLITE_FULL: Final = "database or disk is full"
-# PostgreSQL's classes of states: connection lost, resources short, stopped by an operator, transaction to be repeated.
-POSTGRES_AWAY: Final = ("08", "53", "57P", "40")
+# PostgreSQL's classes of states: connection lost, resources short, stopped by an operator, transaction to be repeated,
+# transaction idle for too long, and a server that only reads, as it does while another one takes over.
+POSTGRES_AWAY: Final = ("08", "53", "57P", "40", "25P03", "25006")
 POSTGRES_FULL: Final = "53100"
 
 
 def is_database_away(error: BaseException | None) -> bool:
     """Whether the database could not be reached, or let go of the connection: a later attempt may succeed."""
     return any(
-        isinstance(cause, (OperationalError, InterfaceError)) and is_away(cause) for cause in list_causes(error)
+        isinstance(cause, (OperationalError, InterfaceError, InternalError)) and is_away(cause)
+        for cause in list_causes(error)
     ) and not is_disk_full(error)
 
 
@@ -32,11 +34,11 @@ def is_disk_full(error: BaseException | None) -> bool:
     return False
 
 
-def is_away(error: OperationalError | InterfaceError) -> bool:
+def is_away(error: OperationalError | InterfaceError | InternalError) -> bool:
     if type(error.__cause__).__module__.startswith("sqlite3"):
         return any(words in str(error).lower() for words in SQLITE_AWAY)
     state = get_postgres_state(error)
-    return state is None or state.startswith(POSTGRES_AWAY)
+    return state.startswith(POSTGRES_AWAY) if state else not isinstance(error, InternalError)
 
 
 def get_postgres_state(error: BaseException) -> str | None:

@@ -11,6 +11,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from evaluations import tasks
+from evaluations.domain.jobs import SENT_EXPORT_JOB
 from evaluations.domain.judges import AttemptOutcome
 from evaluations.jobs.queue import enqueue_job
 from evaluations.jobs.sweeper import site_lease
@@ -136,6 +137,8 @@ def test_a_job_that_waits_while_nothing_is_worked_on_stands_still(
     queued(job, 290)
     assert asked(client, "/workz") == (200, "ok\n")
     queued(job, 3700)
+    sent = enqueue_job(SENT_EXPORT_JOB, 1, evaluation=evaluation)  # by a web process, which may be dead
+    Job.objects.filter(pk=sent.pk).update(state="running", lease_until=Now() + timedelta(minutes=59))
     assert asked(client, "/workz") == (503, "a job has waited for 1 hour\n")
     busy = enqueue_job("index_import", 1, evaluation=evaluation)
     Job.objects.filter(pk=busy.pk).update(state="running", lease_until=Now() + timedelta(minutes=1))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from judgeweb import body_receiver, connections, wsgi_bridge
+from judgeweb.connections import read_network
 from tests.helpers.running_product import ROOT, environment_for
 from tests.serving.web_server import Environ, StartResponse, WebServer, running_web_server
 
@@ -168,6 +169,12 @@ def test_one_connection_too_many_ends_the_one_that_has_waited_longest(
     assert server.answers()
     assert first.is_closed()
     assert second.send(request("/again")).read_response()[2] == b"/again"
+
+
+def test_a_client_with_an_ipv6_network_of_its_own_is_one_address() -> None:
+    assert read_network("2001:db8::1") == read_network("2001:db8::2:1")
+    assert read_network("2001:db8::1") != read_network("2001:db8:0:1::1")
+    assert read_network("::ffff:192.0.2.1") == read_network("192.0.2.1") != read_network("192.0.2.2")
 
 
 def test_where_every_connection_is_at_work_one_more_is_told_to_come_back(

@@ -73,6 +73,8 @@ def visitor() -> Client:
         psycopg.errors.AdminShutdown("terminating connection"),
         psycopg.errors.CannotConnectNow("the database system is starting up"),
         psycopg.errors.TooManyConnections("sorry, too many clients already"),
+        psycopg.errors.IdleInTransactionSessionTimeout("terminating connection due to idle-in-transaction timeout"),
+        psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction"),
     ],
 )
 def test_a_database_that_may_answer_again_is_away(error: Exception) -> None:
@@ -87,6 +89,8 @@ def test_a_database_that_may_answer_again_is_away(error: Exception) -> None:
         sqlite3.IntegrityError("UNIQUE constraint failed"),
         psycopg.errors.QueryCanceled("canceling statement due to statement timeout"),
         psycopg.errors.UndefinedColumn("column x does not exist"),
+        psycopg.errors.InFailedSqlTransaction("current transaction is aborted"),
+        psycopg.errors.DataCorrupted("invalid page in block 0"),
         ValueError("odd"),
     ],
 )

@@ -5,7 +5,8 @@ from datetime import timedelta
 from typing import Final
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.domain.groups import split_into_slices
@@ -173,8 +174,8 @@ def resume_started(request: NextRequest) -> int | None:
     if not rows:
         return None
     comparison_id, assignment_id = rows[0]
-    assignment = Assignment.objects.select_related("item").filter(pk=assignment_id).first() if assignment_id else None
-    return renew_reservation(request, assignment) if assignment is not None else int(comparison_id)
+    renewed = renew_first(request, Assignment.objects.filter(pk=assignment_id)) if assignment_id else None
+    return renewed or int(comparison_id)
 
 
 def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
@@ -182,8 +183,7 @@ def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
     assignments = Assignment.objects.filter(
         rater=request.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES
     )
-    first = assignments.exclude(item__comparison__in=request.exclude).select_related("item").order_by("pk").first()
-    return renew_reservation(request, first) if first else None
+    return renew_first(request, assignments.exclude(item__comparison__in=request.exclude).order_by("pk"))
 
 
 def take_assigned(request: NextRequest) -> int | None:
@@ -191,15 +191,18 @@ def take_assigned(request: NextRequest) -> int | None:
     with connection.cursor() as cursor:
         cursor.execute(SELECT_ASSIGNED, [request.rater.pk, request.version_id, len(request.exclude) + 1])
         ids = [pk for pk, comparison in cursor.fetchall() if comparison not in request.exclude]
-    return renew_reservation(request, Assignment.objects.select_related("item").get(pk=ids[0])) if ids else None
+    return renew_first(request, Assignment.objects.filter(pk=ids[0])) if ids else None
 
 
-def renew_reservation(request: NextRequest, assignment: Assignment) -> int:
-    """The assignment's comparison with a renewed reservation, even if no slot is left."""
+def renew_first(request: NextRequest, assignments: "QuerySet[Assignment]") -> int | None:
+    """The comparison of the first of these assignments with a renewed reservation, even if no slot is left."""
+    half = timedelta(minutes=request.evaluation.reservation_minutes) / 2
+    is_half_over = ExpressionWrapper(Q(reserved_until__lt=Now() + half), BooleanField())
+    assignment = assignments.select_related("item").annotate(is_half_over=is_half_over).first()
+    if assignment is None:
+        return None
     if assignment.state == AssignmentState.RESERVED:
-        # Extended once half of it is over, so that page loads rarely write.
-        half = timedelta(minutes=request.evaluation.reservation_minutes) / 2
-        if assignment.reserved_until is not None and assignment.reserved_until - timezone.now() < half:
+        if assignment.is_half_over:  # not before, so that page loads rarely write
             until = get_reservation_end(request.evaluation)
             Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.RESERVED).update(reserved_until=until)
     elif assignment.state == AssignmentState.EXPIRED:

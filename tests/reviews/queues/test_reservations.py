@@ -208,6 +208,22 @@ def test_a_hold_lasts_as_long_by_the_clock_of_the_database_whatever_that_of_the_
     assert release_expired_reservations(10) == 0
 
 
+@pytest.mark.parametrize("minutes_off", [-600, 600])
+def test_a_hold_is_extended_once_half_of_it_is_over_whatever_the_clock_of_the_process_says(
+    evaluation: Evaluation, people: list[User], monkeypatch: pytest.MonkeyPatch, minutes_off: int
+) -> None:
+    made(evaluation, 1)
+    turn(people[0], evaluation)
+    now, whole = timezone.now, timedelta(minutes=evaluation.reservation_minutes)
+    monkeypatch.setattr(timezone, "now", lambda: now() + timedelta(minutes=minutes_off))
+    for left, expected in ((whole * 0.6, whole * 0.6), (whole * 0.4, whole)):
+        Assignment.objects.update(reserved_until=now() + left)
+        turn(people[0], evaluation)
+        until = Assignment.objects.get().reserved_until
+        assert until is not None
+        assert (until - now()).total_seconds() == pytest.approx(expected.total_seconds(), abs=30)
+
+
 def test_a_place_held_too_long_is_open_again_to_who_has_passed_it(evaluation: Evaluation, people: list[User]) -> None:
     first, second = made(evaluation, 2)
     ann, ben = people
