@@ -15,6 +15,7 @@ from evaluations.domain.texts import Message
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.models.comparisons import Comparison, Query, Rendering, load_rendered_html
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.free_space import has_room_for_rows
 from evaluations.models.queues import QueueItem
 from evaluations.models.transactions import (
     SHORT_TRANSACTION_ROWS,
@@ -110,6 +111,8 @@ def render_next_comparisons(
     for start in range(0, len(ids), COMPARISONS_PER_TRANSACTION):
         if is_time_up(claim.until if claim else None):
             return False
+        if not has_room_for_rows():
+            return True  # pages render what they show
         if claim:
             claim.heartbeat_if_due(start)
         render_missing_texts(ids[start : start + COMPARISONS_PER_TRANSACTION])

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage
 
-from evaluations.domain.disk_space import DiskFull, has_room
+from evaluations.models.free_space import require_room
 
 
 class WholeFiles(FileSystemStorage):
@@ -18,8 +18,7 @@ class WholeFiles(FileSystemStorage):
     def _save(self, name: str, content: "File[bytes]") -> str:
         if hasattr(content, "temporary_file_path"):
             return self._move(name, content)
-        if not has_room(settings.DATA_DIR, content.size or 0, settings.DISK_RESERVE_BYTES):
-            raise DiskFull
+        require_room(content.size or 0)
         draft = tempfile.NamedTemporaryFile(prefix="kept-", dir=settings.SCRATCH_DIR, delete=False)  # noqa: SIM115 - below
         try:
             with draft:

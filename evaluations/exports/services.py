@@ -35,7 +35,6 @@ from evaluations.exports.options import (
 from evaluations.exports.writer import (
     ExportHandedOver,
     filter_export_comparisons,
-    require_room_for_exports,
     stream_export,
 )
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
@@ -43,6 +42,7 @@ from evaluations.jobs.queue import cancel_job, enqueue_job, find_job, find_jobs,
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
+from evaluations.models.free_space import require_room
 from evaluations.models.jobs import Job
 from evaluations.models.users import User
 from evaluations.visibility import record_download, visible_comparisons
@@ -61,7 +61,7 @@ def request_export(evaluation: Evaluation, *, written_as: str, user: User, reque
 
     Raises DiskFull if there is no room for files.
     """
-    require_room_for_exports()
+    require_room()
     comparisons = visible_comparisons(user, evaluation)
     is_long = needs_background(evaluation, written_as, comparisons, request)
     export = start_export(evaluation, written_as=written_as, user=user, request=request, in_background=is_long)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final, TypeVar, cast
 
-from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.utils import CursorWrapper
@@ -16,7 +15,7 @@ from django.db.models.functions import Now
 
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
-from evaluations.domain.disk_space import DiskFull, has_room, is_no_space_left
+from evaluations.domain.disk_space import DiskFull, is_no_space_left
 from evaluations.domain.files import ExportState
 from evaluations.domain.jobs import SENT_EXPORT_JOB, JobState
 from evaluations.exports.comparison_rows import iterate_full_rows, iterate_labelled_rows
@@ -40,6 +39,7 @@ from evaluations.models.comparison_filter import apply_comparison_filter
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
+from evaluations.models.free_space import require_room
 from evaluations.models.selection import build_part_lookup, filter_by_split_part, filter_by_values
 from evaluations.models.transactions import PROCESS_STOPPING
 
@@ -60,12 +60,6 @@ class ExportHandedOver(Exception):
     """This process was told to stop: another process starts the export again."""
 
 
-def require_room_for_exports() -> None:
-    """Raises DiskFull where less than the reserve is free."""
-    if not has_room(settings.DATA_DIR, 0, settings.DISK_RESERVE_BYTES):
-        raise DiskFull
-
-
 def stream_export(
     export: Export, comparisons: "QuerySet[Comparison]", claim: JobClaim | None = None
 ) -> Generator[bytes, None, None]:
@@ -84,7 +78,7 @@ def stream_export(
             for block in join_blocks(build_file_content(export, comparisons, tally, heartbeat)):
                 if size - looked_at > BYTES_BETWEEN_LOOKS:
                     looked_at = size
-                    require_room_for_exports()
+                    require_room()
                 file.write(block)
                 digest.update(block)
                 size += len(block)

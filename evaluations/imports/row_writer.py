@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final
 
 from django.utils import timezone
@@ -70,6 +71,13 @@ class PreparedRows:
     verdicts: list[VerdictSketch] = field(default_factory=list)
     failures: list[FailureSketch] = field(default_factory=list)
     scores: list[ScoreSketch] = field(default_factory=list)
+
+    def count_characters(self) -> int:
+        """The length of all texts, which is about the size of the rows."""
+        columns = (value for _, columns in chain(self.queries, self.responses, self.comparisons) for value in columns)
+        rows: Iterable[VerdictSketch | ScoreSketch] = [*self.verdicts, *self.scores]
+        rationales = (rated.row.rationale for rated in rows)
+        return sum(len(value) for value in chain(columns, rationales) if isinstance(value, str))
 
 
 def prepare_rows(sketches: Iterable[RowSketch]) -> PreparedRows:

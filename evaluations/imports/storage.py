@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from evaluations.audit.events import record_event
 from evaluations.comparisons.pairing.selectors import build_comparison, pair_responses, pairing_seed
+from evaluations.domain.disk_space import DISK_FULL_SENTENCE
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import PAIRS_WITHOUT_FILE, BadRow, FileEntry, ImportState, NewResponse
 from evaluations.domain.imports import CreatedIds
@@ -55,6 +56,7 @@ from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, register_job_ki
 from evaluations.models.bulk import is_unique_violation, refresh_statistics
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.free_space import require_room_for_rows
 from evaluations.models.imports import Import, finished_imports
 from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect, next_aspect_slot
@@ -73,6 +75,7 @@ from evaluations.rubrics.services import lock_aspects
 from evaluations.verdicts.changes import mark_raters_changed
 from evaluations.verdicts.label_updates import find_score_imports, recount_labels_later
 from evaluations.verdicts.score_choices import find_imported_rubric
+from evaluations.web.failures import is_disk_full
 
 MAX_TRIES: Final = 3
 
@@ -134,8 +137,8 @@ def store_for_a_while(importing: Import, until: float | None) -> bool:
             importing, f"The database refused a row: {str(fault).splitlines()[0]}. Nothing of the file was stored."
         )
         raise
-    except BaseException:
-        fail_import(importing, INTERRUPTED_REASON)
+    except BaseException as fault:
+        fail_import(importing, DISK_FULL_SENTENCE if is_disk_full(fault) else INTERRUPTED_REASON)
         raise
     if finished:
         refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, PackedVotes)
@@ -256,6 +259,7 @@ class RowStorage:
         while at < len(outcomes) and not self.is_over:
             portion = take_portion(outcomes, at, self._most)
             ready = prepare_rows(chain.from_iterable(list_good_outcomes(portion)))
+            require_room_for_rows(ready.count_characters())
             with self.pace.turn(), transaction.atomic():
                 write_portion(self.importing, named, count_outcomes(portion), ready)
             named = ()
@@ -349,6 +353,7 @@ def store_pairs_of_evaluation(importing: Import, until: float | None) -> bool:
 def store_missing_pairs(importing: Import, keys: Sequence[str], pairing: Pairing) -> None:
     pairs = build_missing_pairs(importing, keys, pairing)
     while portion := list(islice(pairs, rows_per_transaction())):
+        require_room_for_rows()
         with pause_after_transaction(), transaction.atomic():
             renew_import_claim(importing, ImportState.STORING)
             Comparison.all_rows.bulk_create(portion)

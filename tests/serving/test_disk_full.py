@@ -10,25 +10,36 @@ import pytest
 from django.conf import LazySettings
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.db import OperationalError, connection
 from django.test import Client
 
 from evaluations.domain import disk_space
-from evaluations.domain.disk_space import DiskFull
-from evaluations.domain.files import ExportState, FileLimits
+from evaluations.domain.disk_space import DISK_FULL_SENTENCE, DiskFull
+from evaluations.domain.files import ExportState, FileLimits, ImportState
 from evaluations.exports import writer
 from evaluations.exports.options import DEFAULT_REQUEST
 from evaluations.exports.services import request_export
 from evaluations.formats.sources import open_source
+from evaluations.imports import storage
+from evaluations.imports.lifecycle import continue_import
+from evaluations.imports.services import start_storing
 from evaluations.imports.source_files import remove_orphaned_uploads
+from evaluations.models.comparisons import Comparison, Query, Rendering
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
+from evaluations.models.free_space import has_room_for_rows
 from evaluations.models.imports import Import
+from evaluations.models.transactions import MIN_BULK_ROWS
 from evaluations.models.users import User
+from evaluations.rendered_texts import MIN_STORED_CHARACTERS, render_next_comparisons
 from judgeweb.file_storage import WholeFiles
 from tests.factories.evaluations import make_comparison
+from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows
 from tests.helpers.api_client import ApiClient
+from tests.helpers.job_work import job_about, work_all, work_once
 
 Kept = Callable[[], list[str]]
+on_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="a PostgreSQL server looks after its own disk")
 
 
 class FullFile(io.BytesIO):
@@ -132,3 +143,97 @@ def test_files_that_no_import_has_are_removed_after_an_hour(
         os.utime(default_storage.path(name), (0, 0))
     remove_orphaned_uploads()
     assert sorted(kept()) == ["just-written", "used"]
+
+
+# ---- rows in an SQLite file
+
+
+@pytest.fixture
+def full_once_stored(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[Query] | type[Comparison]], None]:
+    """Let the disk be full as soon as there are rows of a table."""
+    monkeypatch.setitem(MIN_BULK_ROWS, "sqlite", 64)
+
+    def fill(model: type[Query] | type[Comparison]) -> None:
+        monkeypatch.setattr(
+            disk_space, "count_free_bytes", lambda folder: 0 if model.all_rows.exists() else 1_000_000_000_000
+        )
+
+    return fill
+
+
+@on_sqlite
+@pytest.mark.django_db
+def test_an_import_that_comes_to_the_reserve_fails_and_leaves_none_of_its_rows(
+    evaluation: Evaluation, full_once_stored: Callable[[type[Query]], None]
+) -> None:
+    rows = [comparison_row(f"q{number}") for number in range(70)]
+    full_once_stored(Query)
+    importing = import_rows(evaluation, *rows)
+    assert (importing.state, importing.reason) == (ImportState.FAILED, DISK_FULL_SENTENCE)
+    assert importing.finished_at is not None
+    assert not Query.all_rows.exists()
+    assert not evaluation.candidates.exists()
+
+
+@on_sqlite
+@pytest.mark.django_db
+def test_an_import_whose_pairs_come_to_the_reserve_fails_and_leaves_none_of_its_rows(
+    evaluation: Evaluation, full_once_stored: Callable[[type[Comparison]], None]
+) -> None:
+    rows = [
+        {"query_id": f"q{number}", "query": "Why?", "candidate": name, "response": f"As {name} says."}
+        for number in range(70)
+        for name in ("a", "b")
+    ]
+    full_once_stored(Comparison)
+    importing = import_rows(evaluation, *rows)
+    assert (importing.state, importing.reason) == (ImportState.FAILED, DISK_FULL_SENTENCE)
+    assert not Query.all_rows.exists()
+
+
+@pytest.mark.django_db
+def test_an_import_on_a_disk_that_others_filled_says_that_it_is_full(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise OperationalError("database or disk is full")
+
+    importing = preview_rows(evaluation, encode_jsonl([comparison_row()]))
+    start_storing(importing, skip_bad=False, user=None)
+    monkeypatch.setattr(storage, "write_portion", fail)
+    with pytest.raises(OperationalError):
+        continue_import(importing)
+    assert (importing.state, importing.reason) == (ImportState.FAILED, DISK_FULL_SENTENCE)
+
+
+@on_sqlite
+def test_rows_leave_room_for_what_sqlite_writes_twice(
+    settings: LazySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A reserve of 100, a log of 30 and texts of 5: 100 + 30 + 2 * 5 = 140."""
+    settings.DISK_RESERVE_BYTES = 100
+    monkeypatch.setitem(connection.settings_dict, "NAME", str(tmp_path / "rows.sqlite3"))
+    (tmp_path / "rows.sqlite3-wal").write_bytes(b"x" * 30)
+    for free, fits in ((139, False), (140, True)):
+        monkeypatch.setattr(disk_space, "count_free_bytes", lambda folder, free=free: free)
+        assert has_room_for_rows(5) is fits
+
+
+@on_sqlite
+@pytest.mark.django_db
+def test_the_search_index_waits_for_room_and_no_text_is_rendered_ahead(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        importing = import_rows(evaluation, comparison_row(response_a="word " * MIN_STORED_CHARACTERS))
+        patch.setattr(disk_space, "count_free_bytes", lambda folder: 0)
+        assert not work_once("index_import", importing.pk)
+        job = job_about("index_import", importing.pk)
+        assert (job.state, job.position) == ("waiting", 0)
+        assert job.not_before is not None
+        assert render_next_comparisons(evaluation)
+        assert not Rendering.objects.exists()
+    job.not_before = None
+    job.save()
+    work_all("index_import")
+    assert job_about("index_import", importing.pk).state == "done"

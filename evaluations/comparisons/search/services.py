@@ -1,6 +1,7 @@
 """The texts of comparisons are indexed for the search."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final, cast
 
 from django.db import transaction
@@ -16,12 +17,14 @@ from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.free_space import has_room_for_rows
 from evaluations.models.imports import Import
 from evaluations.models.jobs import Job
 from evaluations.models.search_index import find_indexed_ids, index_words, refresh_search_statistics, unindex_words
 from evaluations.models.transactions import comparisons_indexed_at_once, is_time_up, pause_after_transaction
 
 INDEX_EVALUATION: Final = "index_evaluation"
+NO_ROOM_PAUSE: Final = timedelta(minutes=1)  # before looking again whether the disk has room for more of the index
 REFRESH_AFTER_ROWS: Final = 1_000  # rows of an import, after which it is worth to look anew how common words are
 # A word between texts that nobody can type, so that no phrase reaches from one into the next.
 TEXT_SEPARATOR: Final = "\ue000"
@@ -97,10 +100,13 @@ def index_evaluation(claim: JobClaim) -> bool:
 
 
 def read_texts(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bool:
-    while index_next_block(claim, comparisons):
+    while has_room_for_rows():
+        if not index_next_block(claim, comparisons):
+            return True
         if is_time_up(claim.until):
             return False
-    return True
+    claim.pause = NO_ROOM_PAUSE
+    return False
 
 
 def index_next_block(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bool:
