@@ -17,13 +17,14 @@ from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
 from evaluations.judges.endpoints.grants import grant_for_new_judge
 from evaluations.judges.endpoints.price_settings import keep_list_price
+from evaluations.judges.endpoints.selectors import server_for_endpoint
 from evaluations.judges.selectors import judge_fingerprint, judge_settings
 from evaluations.llm.request_extras import (
     SEPARATELY_PRICED_FIELDS,
     ExtrasInput,
     check_extra_body,
     check_extra_headers,
-    extras_variables,
+    list_unsent_variables,
 )
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge, Rater
@@ -147,11 +148,9 @@ def refuse_invalid_extras(judge: Judge) -> None:
         if judge.extra_headers or judge.extra_body:
             raise InputRefused("Extra headers and body fields are for models: a rule makes no requests.")
         return
-    sent_there = {"headers": endpoint.extra_headers, "query": endpoint.extra_query, "body": endpoint.extra_body}
-    unknown = sorted(extras_variables(extras) - extras_variables(sent_there) - {endpoint.key_variable})
-    if unknown:
+    if unsent := list_unsent_variables(extras, server_for_endpoint(endpoint)):
         raise InputRefused(
-            f"“{endpoint}” is not sent {unknown[0]} yet. A site administrator can add it to the endpoint's extra "
+            f"“{endpoint}” is not sent {unsent[0]} yet. A site administrator can add it to the endpoint's extra "
             "headers; a judge then needs no variable of its own."
         )
     priced_apart = sorted(set(SEPARATELY_PRICED_FIELDS) & set(judge.extra_body))

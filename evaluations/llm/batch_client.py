@@ -20,6 +20,7 @@ from evaluations.llm.client import (
     omit_bearer_header,
     parse_answer,
     parse_http_error,
+    refuse_unsent_variables,
     request_headers,
     request_query,
     salvage_flawed_answer,
@@ -66,6 +67,8 @@ class BatchLine:
 def build_batch_line(custom_id: str, request: Request, server: Server | None = None) -> bytes:
     """One request as a line of the batch file, in the dialect of its server."""
     adapter = find_adapter(server) if server else GENERIC_ADAPTER
+    if server:
+        refuse_unsent_variables(server, request)
     body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
     line = {"custom_id": custom_id, "method": "POST", "url": adapter.batch_path, "body": body}
     return json.dumps(line, ensure_ascii=False).encode() + b"\n"

@@ -53,7 +53,7 @@ from evaluations.llm.exchange import (
     Usage,
     merge_extra_fields,
 )
-from evaluations.llm.request_extras import resolve_extras
+from evaluations.llm.request_extras import list_unsent_variables, resolve_extras
 from evaluations.llm.server_detection import GetPage, PostPage, ServerPage
 from evaluations.llm.token_usage import parse_usage
 from evaluations.net.addresses import check_base_url, check_key_variable
@@ -88,6 +88,7 @@ async def connect_llm(server: Server) -> AsyncIterator[SendRequest]:
     ):
 
         async def send(request: Request) -> Answer:
+            refuse_unsent_variables(server, request)
             body = merge_extra_fields(adapter.body(request), extra_body_fields(server, request))
             options: Any = {"headers": {**omitted_headers, **extras_from_environment(request.headers)}}
             try:
@@ -129,6 +130,15 @@ def extras_from_environment(extras: JsonMapping) -> JsonDict:
         return resolve_extras(extras, os.environ)
     except InputRefused as refused:
         raise StopRun(str(refused)) from None
+
+
+def refuse_unsent_variables(server: Server, request: Request) -> None:
+    """Refuse a judge that names a secret of its own: one that was restored may come from another site."""
+    if unsent := list_unsent_variables({"headers": request.headers, "body": request.body}, server):
+        raise StopRun(
+            f"This judge's extra headers or body fields name {unsent[0]}, which its endpoint is not sent: a site "
+            "administrator can add it to the endpoint's extra headers."
+        )
 
 
 def extra_body_fields(server: Server | None, request: Request) -> JsonDict:

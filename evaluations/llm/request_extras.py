@@ -13,6 +13,7 @@ from typing import Final
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.secrets import is_probable_key, is_secret_name
+from evaluations.llm.exchange import Server
 from evaluations.net.addresses import KEY_VARIABLE
 
 ExtrasInput = str | JsonMapping
@@ -186,6 +187,12 @@ def extras_variables(extras: JsonMapping) -> set[str]:
     """The environment variables that the extras name."""
     matches = (VARIABLE.fullmatch(text) for _, text in nested_texts(extras))
     return {match[2] for match in matches if match and KEY_VARIABLE.fullmatch(match[2])}
+
+
+def list_unsent_variables(extras: JsonMapping, server: Server) -> list[str]:
+    """The environment variables that a judge's extras name and its endpoint does not send already."""
+    sent = extras_variables({"headers": server.headers, "query": server.query, "body": server.body})
+    return sorted(extras_variables(extras) - sent - {server.key_variable})
 
 
 def resolve_extras(extras: JsonMapping, environ: Mapping[str, str]) -> JsonDict:

@@ -130,6 +130,17 @@ def test_extras_are_sent_with_their_variables_filled_in_and_a_judges_override_it
     assert str(told).startswith("JUDGEWEB_KEY_GATEWAY is not set where the worker runs")
 
 
+def test_a_judge_names_no_secret_that_its_endpoint_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "secret-3")
+    in_body = replace(PLAIN, body={"user": "$OTHER_API_KEY"})
+    for request in (replace(PLAIN, headers={"X-Mine": "$OTHER_API_KEY"}), in_body):
+        told = error_from(plain(""), request)
+        assert isinstance(told, StopRun)
+        assert "name OTHER_API_KEY, which its endpoint is not sent" in str(told)
+    asked = sent_to(plain(""), in_body, headers={"X-Its": "$OTHER_API_KEY"}).questions[0]
+    assert asked.body["user"] == "secret-3"
+
+
 def test_the_key_comes_from_the_named_variable_and_a_keyless_server_gets_a_dummy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
