@@ -15,7 +15,7 @@ from evaluations.models.users import User
 
 
 class Endpoint(Row):
-    """An OpenAI-compatible server, site-wide. Address and key name never change once used."""
+    """An OpenAI-compatible server, site-wide. Once used, its address never changes, nor its key name if it has one."""
 
     name = models.CharField(max_length=120, unique=True)
     base_url = models.URLField(max_length=500)

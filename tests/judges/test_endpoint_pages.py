@@ -54,10 +54,21 @@ def test_an_address_changes_until_a_judge_is_asked_there(client: Client, endpoin
     endpoint.refresh_from_db()
     assert endpoint.base_url == "http://localhost:8000/v1"
     make_llm_judge(make_evaluation(), endpoint.base_url)
-    client.post(address, values(endpoint, base_url="http://elsewhere:1/v1", key_variable="OTHER_API_KEY"))
+    client.post(address, values(endpoint, base_url="http://elsewhere:1/v1"))
     endpoint.refresh_from_db()
-    assert (endpoint.base_url, endpoint.key_variable) == ("http://localhost:8000/v1", "")
-    assert "Judges are asked here: it stays." in html_of(client.get(address))
+    assert endpoint.base_url == "http://localhost:8000/v1"
+    assert html_of(client.get(address)).count("Judges are asked here: it stays.") == 1
+
+
+def test_an_endpoint_that_judges_use_gets_a_key_once(client: Client, endpoint: Endpoint) -> None:
+    """One that came with a backup has none."""
+    address = reverse("endpoint", args=[endpoint.pk])
+    make_llm_judge(make_evaluation(), endpoint.base_url)
+    for sent in ("FIRST_API_KEY", "OTHER_API_KEY", ""):
+        client.post(address, values(endpoint, key_variable=sent))
+        endpoint.refresh_from_db()
+        assert endpoint.key_variable == "FIRST_API_KEY"
+    assert html_of(client.get(address)).count("Judges are asked here: it stays.") == 2
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def get_endpoint(request: AuthenticatedRequest, pk: int) -> EndpointDetailOut:
 
 @operations.change("/endpoints/{int:pk}", Scope.ADMIN, EndpointDetailOut)
 def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPatch) -> EndpointDetailOut:
-    """Change an endpoint. If judges use it, its address and the name of its key cannot change."""
+    """Change an endpoint. If judges use it, its address cannot change, nor the name of its key once it has one."""
     row = get_endpoint_or_404(request, pk)
     empty = EndpointSettings()
     sent = read_sent_settings({name: getattr(body, name) for name in body.model_fields_set})

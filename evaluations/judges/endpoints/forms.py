@@ -1,6 +1,6 @@
 """The forms of endpoints and prices."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from django import forms
@@ -119,21 +119,17 @@ class EndpointForm(SecretFreeForm):
         return self.is_bound or any(self[name].value() for name in REQUEST_OPTION_FIELDS)
 
 
-FIXED_FIELDS = ("base_url", "key_variable")
-
-
 class ChangedEndpointForm(EndpointForm):
-    """The form of an existing endpoint; once judges use it, address and key name are fixed."""
+    """The form of an existing endpoint. ``fixed``: the fields that no longer change."""
 
-    def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, is_used: bool) -> None:
+    def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, fixed: Sequence[str]) -> None:
         initial = {name: getattr(endpoint, name) for name in EndpointForm.base_fields}
         if endpoint.daily_budget is not None:
             initial["daily_budget"] = format_exact_usd(endpoint.daily_budget)
         super().__init__(data, initial=initial)
-        for name in FIXED_FIELDS:
-            self.fields[name].disabled = is_used
-            if is_used:
-                self.fields[name].help_text = "Judges are asked here: it stays. Add another endpoint for a new one."
+        for name in fixed:
+            self.fields[name].disabled = True
+            self.fields[name].help_text = "Judges are asked here: it stays. Add another endpoint for a new one."
 
 
 class USDField(forms.DecimalField):

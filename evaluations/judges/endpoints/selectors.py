@@ -51,9 +51,11 @@ def server_for_endpoint(endpoint: Endpoint) -> Server:
     )
 
 
-def is_endpoint_used(endpoint: Endpoint) -> bool:
-    """Whether judges use the endpoint: its address and key name are then fixed."""
-    return endpoint.judges.exists()
+def list_fixed_settings(endpoint: Endpoint) -> tuple[str, ...]:
+    """The settings that no longer change because judges use the endpoint. One without a key can still get one."""
+    if not endpoint.judges.exists():
+        return ()
+    return ("base_url", "key_variable") if endpoint.key_variable else ("base_url",)
 
 
 def find_local_servers() -> list[LocalServer]:

@@ -17,7 +17,7 @@ from evaluations.domain.money import format_exact_usd
 from evaluations.domain.texts import find_free_name, replace_unstorable
 from evaluations.jobs.queue import enqueue_job
 from evaluations.judges.endpoints.grants import stop_runs_no_longer_offered
-from evaluations.judges.endpoints.selectors import is_endpoint_used
+from evaluations.judges.endpoints.selectors import list_fixed_settings
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
 from evaluations.llm.server_detection import dialect_of_server_kind, probe_local_address
 from evaluations.models.judges import Endpoint, EndpointCheck, LocalServer
@@ -148,7 +148,7 @@ def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: Use
     endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     checked = asdict(check_settings(settings, Endpoint.objects.exclude(pk=endpoint.pk)))
     after = {column: value for column, value in checked.items() if getattr(endpoint, column) != value}
-    if {"base_url", "key_variable"} & set(after) and is_endpoint_used(endpoint):
+    if set(list_fixed_settings(endpoint)) & set(after):
         raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
     if not after:
         return False

@@ -31,7 +31,12 @@ from evaluations.judges.endpoints.grants import (
 from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.endpoints.price_settings import PriceSettings, set_price, use_list_price
 from evaluations.judges.endpoints.prices import find_price, pair_with_list_prices
-from evaluations.judges.endpoints.selectors import find_local_servers, is_endpoint_used, latest_model, summarize_checks
+from evaluations.judges.endpoints.selectors import (
+    find_local_servers,
+    latest_model,
+    list_fixed_settings,
+    summarize_checks,
+)
 from evaluations.judges.endpoints.services import (
     EndpointSettings,
     add_found_server,
@@ -55,7 +60,7 @@ def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """The page; a POST changes the endpoint. ``?model=…`` fills in the price form for that model."""
     row = get_endpoint_or_404(request, pk)
     sent = request.POST if request.method == "POST" else None
-    form = ChangedEndpointForm(sent, endpoint=row, is_used=is_endpoint_used(row))
+    form = ChangedEndpointForm(sent, endpoint=row, fixed=list_fixed_settings(row))
     if form.is_valid():
         changed = submit_form(form, change_endpoint, row, EndpointSettings(**form.cleaned_data), user=request.user)
         if changed:
@@ -77,7 +82,7 @@ def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     if form.is_valid() and (price := submit_form(form, set_price, row, PriceSettings(**form.cleaned_data), user=user)):
         messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
         return redirect("endpoint", pk)
-    unchanged = ChangedEndpointForm(endpoint=row, is_used=is_endpoint_used(row))
+    unchanged = ChangedEndpointForm(endpoint=row, fixed=list_fixed_settings(row))
     return render_endpoint(request, row, unchanged, form, status=422)
 
 
@@ -128,7 +133,7 @@ def endpoint_grant(request: AuthenticatedRequest, pk: int) -> HttpResponse:
         if submit_form(form, grant_endpoint, row, evaluation, budget=budget, user=request.user):
             messages.success(request, f"“{evaluation.name}” can use “{row.name}”.")
             return redirect(f"{reverse('endpoint', args=[pk])}#grants")
-    unchanged = ChangedEndpointForm(endpoint=row, is_used=is_endpoint_used(row))
+    unchanged = ChangedEndpointForm(endpoint=row, fixed=list_fixed_settings(row))
     return render_endpoint(request, row, unchanged, PriceForm(), form, status=422)
 
 
