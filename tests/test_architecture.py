@@ -49,7 +49,7 @@ ARROWS: Final = {
     "disagreements": {"reviews"},
     "comparisons": {"reviews", "reports"},
     "imports": {"comparisons", "rubrics"},
-    "backups": {"comparisons", "members"},
+    "backups": {"comparisons", "judges", "members"},
     "exports": {"backups", "comparisons", "reports"},
     "webhooks": {"disagreements", "judges", "reviews"},
 }

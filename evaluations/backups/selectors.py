@@ -316,16 +316,20 @@ def serialize_endpoints(ids: set[int]) -> dict[str, object]:
     return {str(endpoint.pk): serialize_endpoint(endpoint) for endpoint in endpoints}
 
 
+ENDPOINT_COLUMNS: Final = (
+    *("name", "base_url", "key_variable", "max_in_flight", "requests_per_minute", "tokens_per_minute"),
+    *("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body"),
+)
+PRICE_COLUMNS: Final = (
+    *("model", "tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source"),
+)
+
+
 def serialize_endpoint(endpoint: Endpoint) -> dict[str, object]:
-    columns = (
-        *("name", "base_url", "key_variable", "max_in_flight", "requests_per_minute", "tokens_per_minute"),
-        *("dialect", "timeout_seconds", "extra_headers", "extra_query", "extra_body"),
-    )
     prices = Price.objects.filter(endpoint=endpoint).order_by("model")
-    of_price = ("model", "tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source")
     return {
-        **{column: getattr(endpoint, column) for column in columns},
-        "prices": [dict(zip(of_price, row, strict=True)) for row in prices.values_list(*of_price)],
+        **{column: getattr(endpoint, column) for column in ENDPOINT_COLUMNS},
+        "prices": [dict(zip(PRICE_COLUMNS, row, strict=True)) for row in prices.values_list(*PRICE_COLUMNS)],
     }
 
 

@@ -13,18 +13,25 @@ from django.utils.text import slugify
 
 from evaluations.audit.events import record_event
 from evaluations.backups.archive_reader import BackupArchive
-from evaluations.backups.selectors import BACKUP_TABLES, BackupTable, list_references
+from evaluations.backups.selectors import (
+    BACKUP_TABLES,
+    ENDPOINT_COLUMNS,
+    PRICE_COLUMNS,
+    BackupTable,
+    list_references,
+    refuse_if_busy,
+)
 from evaluations.backups.sql import reserve_id_range
 from evaluations.comparisons.search.services import schedule_indexing
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict, JsonMapping
 from evaluations.domain.roles import Role
 from evaluations.domain.texts import find_free_name
-from evaluations.llm.request_extras import check_extra_body, check_extra_headers, check_extra_query
+from evaluations.judges.endpoints.services import EndpointSettings, create_endpoint
+from evaluations.llm.request_extras import extras_variables
 from evaluations.members.services import set_role
 from evaluations.models.bulk import insert_many, refresh_statistics
 from evaluations.models.comparisons import Candidate, Comparison, Response, SavedFilter
-from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -32,7 +39,6 @@ from evaluations.models.judges import Endpoint, Judge, Price
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
 from evaluations.models.users import Membership, User
-from evaluations.net.addresses import check_base_url, check_key_variable
 from evaluations.verdicts.label_updates import recount_labels_later
 
 
@@ -53,39 +59,45 @@ def match_accounts(people: JsonMapping) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(sorted(names - set(created))), tuple(sorted(created)), ids
 
 
-def match_endpoints(endpoints: JsonMapping) -> dict[int, int]:
-    """Endpoint ids by their id in the backup: one with the same URL and key variable, else a new one."""
-    ids = {}
-    for pk, endpoint in endpoints.items():
-        same = (
-            Endpoint.objects.filter(base_url=endpoint["base_url"], key_variable=endpoint["key_variable"])
-            .order_by("pk")
-            .first()
-        )
-        ids[int(pk)] = (same or create_restored_endpoint(endpoint)).pk
-    return ids
+@dataclass
+class RestoredEndpoints:
+    """``ids``: endpoint ids by their id in the backup. ``made``: the endpoints that this site did not have."""
+
+    ids: dict[int, int] = field(default_factory=dict)
+    made: list[Endpoint] = field(default_factory=list)
 
 
-def create_restored_endpoint(row: JsonMapping) -> Endpoint:
-    columns = {name: value for name, value in row.items() if name not in ("name", "prices")}
-    columns |= {
-        "base_url": check_base_url(row["base_url"]),
-        "key_variable": check_key_variable(row["key_variable"]),
-        "extra_headers": check_extra_headers(row.get("extra_headers", {})),
-        "extra_query": check_extra_query(row.get("extra_query", {})),
-        "extra_body": check_extra_body(row.get("extra_body", {})),
-    }
-    name = find_free_name(row["name"], Endpoint.objects.values_list("name", flat=True))
-    endpoint = Endpoint.objects.create(name=name, **columns)
-    Price.objects.bulk_create(Price(endpoint=endpoint, **price) for price in row["prices"])
+def match_endpoints(endpoints: JsonMapping) -> RestoredEndpoints:
+    """For each endpoint one of this site with the same URL and key variable, else a new one."""
+    restored = RestoredEndpoints()
+    for pk, columns in endpoints.items():
+        same = Endpoint.objects.filter(base_url=columns["base_url"], key_variable=columns["key_variable"])
+        endpoint = same.order_by("pk").first()
+        if endpoint is None:
+            endpoint = create_restored_endpoint(columns)
+            restored.made.append(endpoint)
+        restored.ids[int(pk)] = endpoint.pk
+    return restored
+
+
+def create_restored_endpoint(columns: JsonMapping) -> Endpoint:
+    """An endpoint that is sent no secret and offered to nobody: whoever wrote the file chose its address."""
+    settings = {name: columns[name] for name in ENDPOINT_COLUMNS if name in columns and name != "key_variable"}
+    for name in ("extra_headers", "extra_query", "extra_body"):
+        extras = settings.get(name, {})
+        settings[name] = {key: value for key, value in extras.items() if not extras_variables({key: value})}
+    name = find_free_name(columns["name"], Endpoint.objects.values_list("name", flat=True))
+    endpoint = create_endpoint(EndpointSettings(**{**settings, "name": name}), user=None)
+    Price.objects.bulk_create(
+        Price(endpoint=endpoint, **{name: price[name] for name in PRICE_COLUMNS if name in price})
+        for price in columns["prices"]
+    )
     return endpoint
 
 
-def grant_restored_endpoints(evaluation: Evaluation) -> None:
-    """Grant the evaluation the endpoints of its judges: a backup is restored by a command on the server."""
-    for endpoint in Endpoint.objects.filter(judges__evaluation=evaluation).distinct().order_by("pk"):
-        EndpointGrant.objects.create(endpoint=endpoint, evaluation=evaluation)
-        EndpointAccount.objects.get_or_create(endpoint=endpoint)
+def list_ungranted_endpoints(evaluation: Evaluation) -> tuple[Endpoint, ...]:
+    """The endpoints that the judges of a restored evaluation wait for: it has no grant yet."""
+    return tuple(Endpoint.objects.filter(judges__evaluation=evaluation, is_offered=False).distinct().order_by("pk"))
 
 
 RESTORE_BATCH_ROWS: Final = 2_000
@@ -93,12 +105,17 @@ RESTORE_BATCH_ROWS: Final = 2_000
 
 @dataclass(frozen=True)
 class RestoredEvaluation:
-    """``matched``: names of existing accounts; ``made``: names of accounts that were created."""
+    """``matched``: names of existing accounts; ``made``: names of accounts that were created.
+
+    ``ungranted``: the endpoints that a site administrator has to grant; ``new_endpoints``: those that have no key yet.
+    """
 
     evaluation: Evaluation
     rows: int
     matched: tuple[str, ...]
     made: tuple[str, ...]
+    ungranted: tuple[Endpoint, ...]
+    new_endpoints: tuple[Endpoint, ...]
 
 
 # The lowest and the highest id of each table.
@@ -184,23 +201,25 @@ def save_backup(
     manifest = backup.manifest
     refuse_unusable_slug(slug)
     matched, created, people = match_accounts(manifest["people"])
+    endpoints = match_endpoints(manifest["endpoints"])  # before the ids are reserved: it records events
     moved = IdMap(spans, {model: reserve_id_range(model, span) for model, span in spans.items()})
-    moved.single = {User: people, Endpoint: match_endpoints(manifest["endpoints"])}
+    moved.single = {User: people, Endpoint: endpoints.ids}
     evaluation = create_restored_evaluation(manifest["evaluation"], slug)
     moved.single[Evaluation] = {manifest["evaluation"]["id"]: evaluation.pk}
     rows = sum(restore_table(backup, table, moved) for table in BACKUP_TABLES)
+    refuse_if_busy(evaluation)  # a run at work would spend with nobody having started it here
     for column, model in (("review_rubric_id", RubricVersion), ("shown_judge_id", Judge)):
         setattr(evaluation, column, moved.map_id(model, manifest["evaluation"][column]))
     evaluation.save(update_fields=["review_rubric", "shown_judge"])
     restore_members(evaluation, manifest["members"], people, owner)
     restore_uploads(backup, moved, kept)
-    grant_restored_endpoints(evaluation)
     schedule_indexing(evaluation)
     recount_labels_later(evaluation.imports.values_list("pk", flat=True))
     details = {"backup": backup.name, "rows": rows, "product": manifest["product"], "accounts made": list(created)}
     record_event("restored", evaluation, user=owner, evaluation=evaluation, after=details)
     refresh_statistics(*(table.model for table in BACKUP_TABLES))
-    return RestoredEvaluation(evaluation, rows, matched, created)
+    ungranted = list_ungranted_endpoints(evaluation)
+    return RestoredEvaluation(evaluation, rows, matched, created, ungranted, tuple(endpoints.made))
 
 
 def refuse_unusable_slug(slug: str) -> None:
@@ -246,6 +265,7 @@ def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> in
     missing = [field for column, field in fields.items() if column not in columns]
     added = tuple(field.get_default() for field in missing)
     names = (*columns, *(field.column for field in missing))
+    emptied = [(columns.index(column), value) for column, value in table.emptied if column in columns]
     remap = REMAPPERS.get(table.model)
     rows: list[StoredRow] = []
     stored = 0
@@ -255,6 +275,8 @@ def restore_table(backup: BackupArchive, table: BackupTable, moved: IdMap) -> in
         ]
         for position, model in refers:
             row[position] = map_reference(backup, moved, table, model, row[position])
+        for position, value in emptied:
+            row[position] = value
         if remap is not None:
             remap(row, columns, moved)
         rows.append([*row, *added])

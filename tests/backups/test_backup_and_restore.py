@@ -1,5 +1,6 @@
 """A backup and what is restored of it: every row, every reference, nothing of what is broken."""
 
+import hashlib
 import io
 import json
 import re
@@ -29,10 +30,11 @@ from evaluations.exports.writer import stream_export
 from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
+from evaluations.judges.endpoints.grants import grant_endpoint, is_granted
 from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
-from evaluations.models.judges import Endpoint
+from evaluations.models.judges import Endpoint, Price
 from evaluations.models.runs import Batch, Call, Run
 from evaluations.models.users import User
 from evaluations.reports.selectors import get_full_report
@@ -217,7 +219,69 @@ def test_an_endpoint_of_the_same_address_and_key_is_used_and_no_other() -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(key_variable="B_API_KEY")
     [judge] = restored_from(content, slug="two").evaluation.judges.all()
     assert judge.endpoint is not None
-    assert (judge.endpoint.name, judge.endpoint.key_variable) == ("e 2", "A_API_KEY")
+    assert (judge.endpoint.name, judge.endpoint.key_variable) == ("e 2", "")
+
+
+def judged_by_a_model() -> tuple[Evaluation, Endpoint]:
+    """A study whose judge is asked at an endpoint that sends a second secret."""
+    evaluation = study()
+    endpoint = Endpoint.objects.create(
+        name="the gate",
+        base_url="https://example.org/v1",
+        key_variable="A_API_KEY",
+        max_in_flight=7,
+        timeout_seconds=30,
+        extra_headers={"X-Title": "t", "X-Gate": "Bearer $JUDGEWEB_KEY_GATE"},
+        extra_query={"version": "2", "gate": "$JUDGEWEB_KEY_GATE"},
+        extra_body={"top_p": 0.9, "metadata": {"gate": ["$JUDGEWEB_KEY_GATE"]}},
+    )
+    Price.objects.create(endpoint=endpoint, model="m", tokens_in=1, tokens_cached=2, tokens_out=3, source="s")
+    evaluation.judges.update(endpoint=endpoint, kind="llm", rubric_version=evaluation.review_rubric, model="m")
+    return evaluation, endpoint
+
+
+@pytest.mark.parametrize("budget", [None, 1_000_000_000])
+def test_a_restored_evaluation_may_use_no_endpoint_that_is_not_offered(budget: int | None) -> None:
+    evaluation, endpoint = judged_by_a_model()
+    grant_endpoint(endpoint, evaluation, budget=budget, user=None)
+    restored = restored_from(backup_of(evaluation), slug="one")
+    assert (restored.ungranted, restored.new_endpoints) == ((endpoint,), ())
+    assert not is_granted(endpoint, restored.evaluation)
+    with pytest.raises(InputRefused, match="is not granted to this evaluation"):
+        start_run(restored.evaluation.judges.get(), user=None)
+    Endpoint.objects.update(is_offered=True)
+    assert restored_from(backup_of(evaluation), slug="two").ungranted == ()
+
+
+def test_an_endpoint_that_is_new_to_the_site_is_sent_no_secret_and_offered_to_nobody() -> None:
+    evaluation, endpoint = judged_by_a_model()
+    content = with_manifest_endpoint(
+        backup_of(evaluation), base_url="https://evil.example/v1", is_offered=True, daily_budget=1, paused_until="2030"
+    )
+    restored = restored_from(content)
+    [made] = restored.new_endpoints
+    assert restored.ungranted == (made,)
+    assert (made.name, made.base_url, made.key_variable) == ("the gate 2", "https://evil.example/v1", "")
+    assert (made.is_offered, made.daily_budget, made.paused_until) == (False, None, None)
+    assert (made.max_in_flight, made.timeout_seconds) == (7, 30)
+    assert (made.extra_headers, made.extra_query, made.extra_body) == (
+        {"X-Title": "t"},
+        {"version": "2"},
+        {"top_p": 0.9},
+    )
+    columns = ("model", "tokens_in", "tokens_cached", "tokens_out", "batch_percent", "source")
+    assert list(made.prices.values_list(*columns)) == list(endpoint.prices.values_list(*columns))
+    assert Event.objects.get(object_type="endpoint", verb="created").after["base_url"] == made.base_url
+
+
+def with_manifest_endpoint(content: bytes, **columns: Any) -> bytes:
+    def change(text: bytes) -> bytes:
+        manifest = json.loads(text)
+        [endpoint] = manifest["endpoints"].values()
+        endpoint.update(columns)
+        return json.dumps(manifest).encode()
+
+    return changed(content, "manifest.json", change)
 
 
 def test_an_answer_that_another_evaluation_bought_stands_on_its_own() -> None:
@@ -322,6 +386,33 @@ def test_a_slug_that_is_taken_is_refused() -> None:
     assert "give the restored one another with --slug" in refused(backup_of(evaluation), slug="")
 
 
+def test_a_run_at_work_in_a_backup_is_refused() -> None:
+    content = with_table(backup_of(study()), "run", state="running")
+    assert "is under way: pause or cancel it, then back up." in refused(content)
+
+
+def test_what_a_run_keeps_back_is_not_read() -> None:
+    evaluation = study()
+    content = with_table(with_table(backup_of(evaluation), "run", reserved=5), "call", reserved=5)
+    restored = restored_from(content).evaluation
+    assert {run.reserved for run in Run.objects.filter(evaluation=restored)} == {0}
+    assert {call.reserved for call in Call.objects.filter(judge__evaluation=restored)} == {0}
+
+
+def with_table(content: bytes, table: str, **values: Any) -> bytes:
+    """The backup with these values in every row of a table, and its sum."""
+    columns, *rows = tables_in(content)[table]
+    for row in rows:
+        for column, value in values.items():
+            row[columns.index(column)] = value
+    lines = "".join(json.dumps(line) + "\n" for line in (columns, *rows)).encode()
+    content = changed(content, f"tables/{table}.jsonl", lambda _: lines)
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        recorded = json.loads(file.read("manifest.json"))["tables"]
+    recorded[table]["sha256"] = hashlib.sha256(lines).hexdigest()
+    return with_manifest(content, tables=recorded)
+
+
 # ---- the commands ----------------------------------------------------------------------------
 
 
@@ -338,3 +429,21 @@ def test_the_commands_say_what_they_did(tmp_path: Path, capsys: pytest.CaptureFi
         call_command("restore", tmp_path / "none.zip")
     with pytest.raises(CommandError, match="There is no account “nobody”"):
         call_command("restore", path, owner="nobody")
+
+
+def test_the_command_says_what_an_administrator_has_to_grant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluation, endpoint = judged_by_a_model()
+    path = tmp_path / "study.zip"
+    path.write_bytes(backup_of(evaluation))
+    call_command("restore", path, slug="one")
+    said = capsys.readouterr().out
+    assert "Endpoint “the gate” is not granted to this evaluation" in said
+    assert "manage.py grant_endpoint 'the gate' one --budget USD\n" in said
+    assert "is new here" not in said
+    Endpoint.objects.filter(pk=endpoint.pk).update(key_variable="B_API_KEY")
+    call_command("restore", path, slug="two")
+    said = capsys.readouterr().out
+    assert "Endpoint “the gate 2” (https://example.org/v1) is new here, without a key: " in said
+    assert "manage.py grant_endpoint 'the gate 2' two --budget USD\n" in said

@@ -1,5 +1,6 @@
 """``manage.py restore FILE [--slug SLUG] [--owner USER]``"""
 
+import shlex
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -40,3 +41,14 @@ class Command(ProductCommand):
             self.stdout.write(f"Accounts that were here, matched by user name: {', '.join(restored.matched)}.")
         if restored.made:
             self.stdout.write(f"Accounts made, which nobody can sign in to yet: {', '.join(restored.made)}.")
+        for endpoint in restored.new_endpoints:
+            self.stdout.write(
+                f"Endpoint “{endpoint.name}” ({endpoint.base_url}) is new here, without a key: a site administrator "
+                "checks its address and prices, then enters the name of its key variable on its page."
+            )
+        for endpoint in restored.ungranted:
+            command = shlex.join(["manage.py", "grant_endpoint", endpoint.name, restored.evaluation.slug])
+            self.stdout.write(
+                f"Endpoint “{endpoint.name}” is not granted to this evaluation: a site administrator grants it on its "
+                f"page, or with: {command} --budget USD"
+            )
