@@ -14,7 +14,6 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from evaluations.access import Action, action_for_export, is_allowed, may_change_row, require_evaluation
 from evaluations.backups.selectors import refuse_if_busy
-from evaluations.domain.disk_space import DiskFull
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
 from evaluations.exports.failures import OPEN
@@ -36,6 +35,7 @@ from evaluations.models.exports import Export
 from evaluations.visibility import visible_comparisons
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
+from evaluations.web.refusals import get_refusal_status
 from evaluations.web.requests import AuthenticatedRequest
 
 PREVIEW_SECONDS: Final = 0.5
@@ -71,7 +71,7 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
         )
     except InputRefused as refused:
         form.add_error(None, str(refused))
-        return render_export_form(request, evaluation, form, status=507 if isinstance(refused, DiskFull) else 422)
+        return render_export_form(request, evaluation, form, status=get_refusal_status(refused))
     if requested.blocks is None:
         return redirect("export", slug, requested.record.pk)
     return StreamingHttpResponse(

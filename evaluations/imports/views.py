@@ -25,6 +25,7 @@ from evaluations.models.imports import Import
 from evaluations.web.forms import add_refusal
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
+from evaluations.web.refusals import get_refusal_status
 from evaluations.web.requests import AuthenticatedRequest
 
 FORMAT_LABELS: Final[Mapping[str, str]] = {name: label for name, label in FORMAT_CHOICES if name != FileFormat.AUTO}
@@ -56,8 +57,8 @@ def import_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
             importing = receive_upload(evaluation, file, name, form.import_request, user=request.user)
         except InputRefused as refused:
             add_refusal(form, refused, "file")
-        else:
-            return redirect("import", slug, importing.pk)
+            return render_import_form(request, evaluation, form, status=get_refusal_status(refused))
+        return redirect("import", slug, importing.pk)
     return render_import_form(request, evaluation, form, status=422)
 
 

@@ -1,4 +1,4 @@
-"""Refusals as messages on the next page."""
+"""Refusals on pages: the status of the response, and messages on the next page."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -6,7 +6,12 @@ from contextlib import contextmanager
 from django.contrib import messages
 from django.http import HttpRequest
 
+from evaluations.domain.disk_space import DiskFull
 from evaluations.domain.errors import InputRefused
+
+
+def get_refusal_status(refused: InputRefused) -> int:
+    return 507 if isinstance(refused, DiskFull) else 422
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 from django.conf import LazySettings
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection
 from django.test import Client
 
@@ -88,6 +89,18 @@ def test_unpacking_stops_at_the_reserve(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(DiskFull):
         open_source(io.BytesIO(gzip), "rows.parquet.gz", FileLimits(scratch=str(tmp_path), reserve_bytes=1000))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.django_db
+def test_an_import_on_a_full_disk_is_507_on_its_page(
+    manager_signed_in: Client, evaluation: Evaluation, kept: Kept, full: None
+) -> None:
+    sent = {"file": SimpleUploadedFile("rows.jsonl", encode_jsonl([comparison_row()])), "format": "auto", "pair": "all"}
+    page = manager_signed_in.post("/e/study/imports/new", sent)
+    assert page.status_code == 507
+    assert "almost full" in page.content.decode()
+    assert not Import.objects.exists()
+    assert kept() == []
 
 
 @pytest.mark.django_db

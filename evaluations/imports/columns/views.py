@@ -18,6 +18,7 @@ from evaluations.imports.columns.services import (
 from evaluations.imports.requests import get_import_or_404
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import ColumnMapping, Import
+from evaluations.web.refusals import get_refusal_status
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -34,15 +35,15 @@ def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRes
         return render_column_mapping(request, importing, sheet, build_mapping_form(importing, sheet), mapping)
     form = ColumnMappingForm(sheet, request.POST)
     error = ""
-    if request.POST.get("do") == "fit" and form.is_valid():
+    is_applied = request.POST.get("do") == "fit"
+    status = 422 if is_applied else 200
+    if is_applied and form.is_valid():
         try:
             apply_mapping(importing, form.build_read_options(), user=request.user)
         except InputRefused as refused:
-            error = str(refused)
+            error, status = str(refused), get_refusal_status(refused)
         else:
             return redirect("import", slug, pk)
-    is_refused = bool(error) or request.POST.get("do") == "fit"
-    status = 422 if is_refused else 200
     return render_column_mapping(request, importing, sheet, form, mapping, error=error, status=status)
 
 
