@@ -1,5 +1,6 @@
 """Markdown rendered as safe HTML that loads nothing and navigates nowhere."""
 
+import re
 from collections.abc import Iterator, MutableMapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -14,10 +15,10 @@ from evaluations.rendering.autolinks import enable_autolinks
 from evaluations.rendering.code_highlighter import highlight_code, is_highlighted
 from evaluations.rendering.formulas import closing_delimiter, enable_formulas, latex_to_mathml
 from evaluations.rendering.sanitizer import ALIGNED, sanitize_html
-from evaluations.rendering.step_budget import BUDGET, StepBudget, TooIntricate, count_steps
+from evaluations.rendering.step_budget import BUDGET, StepBudget, TooIntricate, count_steps, spend
 
 # The version of the HTML. Raise it with every change of the HTML, since renderings are stored.
-RENDERER: Final = 6
+RENDERER: Final = 7
 # Pages have their own headings of levels 1 and 2; those of a response are below them.
 HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 # Longer text is shown as written, and so is text that takes more steps (less than half a second): the parser takes
@@ -37,6 +38,14 @@ DEEPEST: Final = 200
 MAX_COLOURED: Final = 30_000
 MAX_IN_FORMULAS: Final = 30_000
 A_FORMULA: Final = 20
+# Where the HTML has more than so many times the characters of the text, and so many more, the text is shown as written:
+# references and tables of short rows repeat. Escaping makes a text 6 times as long at most, usual markup up to 16.
+MAX_GROWTH: Final = 20
+MAX_ADDED_CHARACTERS: Final = 100_000
+# A longer address is shown without its middle, but with its whole host.
+MAX_SHOWN_ADDRESS: Final = 400
+SHOWN_END: Final = 100
+UP_TO_HOST: Final = re.compile(r"[^:/?#]*://[^/?#]*")
 # The mark of a task, and its text for screen readers.
 TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] ": ("☑", "Done: ")}
 
@@ -44,8 +53,8 @@ TASKS: Final = {"[ ] ": ("☐", "Not done: "), "[x] ": ("☑", "Done: "), "[X] "
 def render_markdown(text: str, budget: StepBudget | None = None) -> str:
     """Safe HTML for any text; never raises, loads nothing, navigates nowhere.
 
-    A text that is too long or too intricate is shown as written, and the page says so; so are formulas and code once
-    the steps of ``budget`` are spent.
+    A text that is too long or too intricate, or whose HTML would be many times its length, is shown as written, and the
+    page says so; so are formulas and code once the steps of ``budget`` are spent.
     """
     text = replace_surrogates(text)
     budget = budget or StepBudget(MAX_STEPS)
@@ -54,7 +63,8 @@ def render_markdown(text: str, budget: StepBudget | None = None) -> str:
     except (TooIntricate, RecursionError):
         return show_as_written(text)
     env = {"formulas": MAX_IN_FORMULAS, "coloured": MAX_COLOURED, BUDGET: budget}
-    return sanitize_html(MARKDOWN.renderer.render(tokens, MARKDOWN.options, env))
+    html = sanitize_html(MARKDOWN.renderer.render(tokens, MARKDOWN.options, env))
+    return html if len(html) <= MAX_GROWTH * len(text) + MAX_ADDED_CHARACTERS else show_as_written(text)
 
 
 def parse_markdown(text: str, budget: StepBudget) -> list[Token]:
@@ -81,7 +91,7 @@ def adapt_document(state: StateCore) -> None:
     for place, token in enumerate(state.tokens):
         adapt_block(token)
         if token.children:
-            token.children = list(make_inert(token.children))
+            token.children = list(make_inert(token.children, state.env))
         if token.type == "inline" and place > 1 and state.tokens[place - 2].type == "list_item_open":
             mark_task(state.tokens[place - 2], token)
 
@@ -112,17 +122,22 @@ def mark_task(item: Token, line: Token) -> None:
     children.insert(0, html_token(f'<span class="marker" aria-hidden="true">{mark}</span>{words}'))
 
 
-def make_inert(children: Sequence[Token]) -> Iterator[Token]:
-    """The tokens with images replaced by their descriptions, and links by text with the address."""
+def make_inert(children: Sequence[Token], env: MutableMapping[str, Any]) -> Iterator[Token]:
+    """The tokens with images replaced by their descriptions, and links by text with the address.
+
+    An address takes a step for each character, because references repeat it. Raises TooIntricate.
+    """
     address, words = "", ""
     for child in children:
         if child.type == "link_open":
             address, words = str(child.attrs["href"]), ""
+            spend(env, len(address))
             yield html_token(f'<a class="link" data-address="{escape(address)}">' if is_web_address(address) else "")
         elif child.type == "link_close":
             yield html_token("</a>" if is_web_address(address) else "")
             yield html_token("" if words in address_spellings(address) else display_address(address))
         elif child.type == "image":
+            spend(env, len(str(child.attrs["src"])))
             yield html_token(f'<span class="image">Image: {escape(child.content or "no words")}</span>')
             yield html_token(display_address(str(child.attrs["src"])))
         else:
@@ -141,7 +156,15 @@ def address_spellings(address: str) -> Iterator[str]:
 
 
 def display_address(address: str) -> str:
-    return f' <span class="address">({escape(address)})</span>'
+    return f' <span class="address">({escape(shorten_address(address))})</span>'
+
+
+def shorten_address(address: str) -> str:
+    if len(address) <= MAX_SHOWN_ADDRESS:
+        return address
+    host = UP_TO_HOST.match(address)
+    start = max(MAX_SHOWN_ADDRESS - SHOWN_END, host.end() if host else 0)
+    return f"{address[:start]}…{address[-SHOWN_END:]}" if start + SHOWN_END < len(address) else address
 
 
 def html_token(content: str) -> Token:

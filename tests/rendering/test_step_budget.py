@@ -48,6 +48,7 @@ UNITS = {
     "brackets begun": "\\[\na\n\n",
     "definitions": "[a]: b\n",
     "definitions begun": "[\n",
+    "sparse tables": "|a" * 60 + "\n" + "|-" * 60 + "\n" + "a\n" * 60 + "\n",
 }
 PREFIXES = {"web addresses in a label": "[", "closing brackets": "http://a.b/", "rows": "a|b\n-|-\n"}
 
