@@ -16,7 +16,7 @@ from evaluations.judge_prompts.placeholders import (
     refuse_unresolved_placeholders,
 )
 from evaluations.replies.labels import LABEL_ORNAMENTS, fold_label
-from evaluations.replies.linear_patterns import refuse_pattern
+from evaluations.replies.linear_patterns import PATTERN_FAULTS, refuse_pattern
 from evaluations.replies.re2_translation import PatternRefused
 from evaluations.replies.reply_format import (
     JSON_FORMAT,
@@ -139,7 +139,7 @@ def refuse_unreadable_labels(spec: RubricSpec) -> None:
         raise InputRefused("A verdict in plain text answers one aspect: use JSON answers for more.")
     try:
         pattern = re.compile(verdict_pattern(spec))
-    except (re.error, OverflowError, RecursionError) as error:
+    except PATTERN_FAULTS as error:
         raise InputRefused(f"The pattern of the verdict is not a regular expression: {error}.") from None
     if pattern.groups > 1:
         raise InputRefused("The pattern of the verdict may have one group, the label: write the others as (?:…).")

@@ -38,6 +38,8 @@ MAX_MEMORY: Final = 16 << 20
 MAX_INSTRUCTIONS: Final = 200_000  # of RE2, which takes the time of the text times these at worst
 SUBPROCESS_SECONDS: Final = 1.0
 FLAGS: Final = re.MULTILINE
+# What Python raises for a pattern that is no regular expression: ValueError for flags that exclude each other.
+PATTERN_FAULTS: Final = (re.error, OverflowError, RecursionError, ValueError)
 
 
 class PatternTimedOut(Exception):
@@ -171,7 +173,7 @@ def compile_pattern(pattern: str, is_unicode: bool) -> LinearPattern:
     """The RE2 pattern for ASCII texts or for any. PatternRefused or re2.error if there is none."""
     try:
         tree = parser.parse(pattern, FLAGS)
-    except (re.error, OverflowError, RecursionError) as error:
+    except PATTERN_FAULTS as error:
         raise PatternRefused(f"it is not a regular expression: {error}") from None
     if tree.getwidth()[0] == 0:
         raise PatternRefused("it can match the empty text: write it so that a match always has a label")

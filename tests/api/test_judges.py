@@ -79,6 +79,17 @@ def test_a_program_cannot_write_a_rubric_with_an_unresolved_placeholder(
     assert "{% if context %}, {% endif %}, which only a template engine can fill" in refused.json()["detail"]
 
 
+def test_a_program_cannot_write_a_rubric_with_a_pattern_that_python_does_not_take(
+    asking: ApiClient, evaluation: Evaluation
+) -> None:
+    aspects = [{"key": "overall", "name": "Overall"}]
+    spec = {"instructions": "Judge.", "aspects": aspects, "answer_format": "text:(?a)(?u)(a|b)"}
+    problem = "The pattern of the verdict is not a regular expression: ASCII and UNICODE flags are incompatible."
+    assert asking.post("/evaluations/study/rubrics/look", spec).json()["problem"] == problem
+    refused = asking.post("/evaluations/study/rubrics", {"name": "own", "spec": spec})
+    assert (refused.status_code, refused.json()["detail"]) == (422, problem)
+
+
 def test_no_run_starts_with_a_judge_that_was_stored_with_one(evaluation: Evaluation) -> None:
     """As one of an archive may be, which is restored as it was."""
     make_comparison(evaluation)

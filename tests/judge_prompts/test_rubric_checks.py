@@ -43,6 +43,13 @@ def flat(*aspects: AspectSpec, **columns: object) -> RubricSpec:
         (make_pairwise_spec(answer_format="yaml"), "“yaml” is neither"),
         (make_pairwise_spec(answer_format="json:x"), "“json:x” is neither"),
         (make_pairwise_spec(answer_format="text:" + "x" * 400), "too long"),
+        (make_pairwise_spec(answer_format="text:(A"), "of the verdict is not a regular expression: missing )"),
+        (
+            make_pairwise_spec(answer_format="text:(?a)(?u)(a|b)"),
+            "The pattern of the verdict is not a regular expression: ASCII and UNICODE flags are incompatible.",
+        ),
+        (make_pairwise_spec(answer_format="text:(a){4294967295}"), "is not a regular expression: the repetition"),
+        (make_pairwise_spec(answer_format="text:(a)(b)"), "may have one group"),
         (replace(make_pairwise_spec(ONE, TWO), output_order=("one",)), "must name every aspect"),
         (
             make_pointwise_spec(instructions=PASTED, placeholders={"{q}": "query", "{r}": "reference"}),

@@ -192,6 +192,10 @@ def test_a_catastrophic_pattern_takes_the_time_of_its_text(pattern: str, text: s
         (r"(?:x*)*(A)", "repeats something that may be empty"),
         (r"\B(A)", r"\B"),
         (r"(A", "not a regular expression"),
+        (r"(?a)(?u)(A|B)", "not a regular expression: ASCII and UNICODE flags are incompatible"),
+        (r"(A){4294967295}", "not a regular expression: the repetition number is too large"),
+        ("(A){" + "9" * 5_000 + "}", "not a regular expression"),  # more digits than Python converts
+        ("(" * 5_000 + "A" + ")" * 5_000, "not a regular expression"),
         (r"(A){5000}", "too large"),
         (r"(A){4294967294}", "too large"),  # which RE2 reads as plain text
         (r"((A{1000}){1000})", "too large"),
