@@ -172,11 +172,14 @@ def require_right(user: User | None, right: Right) -> None:
         raise RightRefused(right)
 
 
+WITHOUT_RIGHTS: Final = {"can_create_evaluations": False, "can_create_accounts": False, "can_make_links": False}
+
+
 def list_invitees(user: User) -> "QuerySet[User]":
     """The users for whom this user may create sign-in links, which give full access to an account.
 
-    Owners with the right may do so only for accounts that were created for their evaluations, open no others and have
-    no password yet: an account belongs to the person who sets its password.
+    Owners with the right may do so only for accounts that were created for their evaluations, open no others, have no
+    rights of their own and no password yet: an account belongs to the person who sets its password.
     """
     if user.is_superuser:
         return User.objects.all()
@@ -184,7 +187,7 @@ def list_invitees(user: User) -> "QuerySet[User]":
         return User.objects.none()
     owned = Evaluation.objects.filter(memberships__user=user, memberships__role=Role.OWNER)
     elsewhere = Membership.objects.exclude(evaluation__in=owned)
-    created = list_unclaimed().filter(created_for__in=owned, is_superuser=False)
+    created = list_unclaimed().filter(created_for__in=owned, is_superuser=False, **WITHOUT_RIGHTS)
     return created.exclude(pk__in=elsewhere.values("user"))
 
 

@@ -64,6 +64,7 @@ BEHIND_HTTPS = ADDRESS.startswith("https://")
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", urlsplit(ADDRESS).hostname, *read_names("JUDGEWEB_ALLOWED_HOSTS")]
 
 INSTALLED_APPS = [
+    "evaluations",  # first: one of its commands takes the place of Django's
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",  # its table is emptied by a migration: sessions are in ours
@@ -73,7 +74,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "ninja",
-    "evaluations",
 ]
 
 MIDDLEWARE = [

@@ -11,7 +11,7 @@ from ninja.security import HttpBearer
 
 from evaluations.api.problems import Problem
 from evaluations.audit.events import act_with_token
-from evaluations.audit.security import get_client, record_security_event
+from evaluations.audit.security import get_client, record_failed_sign_in, record_security_event
 from evaluations.domain.roles import Scope
 from evaluations.domain.security import SecurityEventKind
 from evaluations.models.sign_ins import SecurityEvent
@@ -35,11 +35,19 @@ class RequestAllowance:
 
 
 def find_token(text: str) -> ApiToken | None:
-    """The token of that text, with its person; None if it does not exist or is no longer valid."""
+    """The token of that text, with its person; None if there is none or it opens nothing, which is recorded."""
     token = ApiToken.objects.filter(token_sha256=hash_token(text)).select_related("user", "evaluation").first()
-    if token is None or token.revoked_at is not None or not token.user.is_active:
+    if token is None:
+        return None
+    if token.revoked_at is not None or not token.user.is_active:
+        record_refused_token(token, "was revoked" if token.revoked_at else "belongs to a disabled account")
         return None
     return token
+
+
+def record_refused_token(token: ApiToken, why: str) -> None:
+    with act_with_token(token):
+        record_failed_sign_in(token.user, f"The API token {token} {why}.")
 
 
 def count_token_request(token: ApiToken) -> RequestAllowance:
@@ -110,6 +118,7 @@ def read_bearer_token(request: HttpRequest) -> ApiToken:
         detail = "There is no such token, it was revoked, or its person’s account is disabled."
         raise Problem("token_unknown", detail, headers=AUTH_CHALLENGE)
     if token.expires_at <= timezone.now():
+        record_refused_token(token, "has expired")
         raise Problem(
             "token_expired", "This token has expired: make another on the account page.", headers=AUTH_CHALLENGE
         )

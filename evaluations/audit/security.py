@@ -63,6 +63,14 @@ def record_security_event(
     )
 
 
+def record_failed_sign_in(user: User, detail: str) -> None:
+    """Record a link or token that lets nobody in any more; of the same one again and again only the first time."""
+    before = SecurityEvent.objects.filter(user=user).order_by("-pk").first()
+    same = (SecurityEventKind.SIGN_IN_FAILED, get_client().address, detail)
+    if before is None or (before.kind, before.address, before.detail) != same:
+        record_security_event(SecurityEventKind.SIGN_IN_FAILED, user, detail=detail)
+
+
 def delete_old_security_events() -> None:
     """Delete some thousand events that are older than the setting says, or too many."""
     old = SecurityEvent.objects.filter(created_at__lt=timezone.now() - timedelta(days=settings.SECURITY_EVENT_DAYS))

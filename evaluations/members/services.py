@@ -10,11 +10,11 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluations.access import Right, list_invitees, require_right
+from evaluations.access import Right, list_invitees, list_unclaimed, require_right
 from evaluations.audit.events import record_event
 from evaluations.audit.security import record_security_event
 from evaluations.domain.errors import InputRefused
@@ -22,7 +22,7 @@ from evaluations.domain.roles import Role, Scope
 from evaluations.domain.security import SecurityEventKind
 from evaluations.members.selectors import find_account, list_active_tokens, list_time_zones
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.sign_ins import Session
+from evaluations.models.sign_ins import SecurityEvent, Session
 from evaluations.models.users import (
     MAX_USERNAME_CHARACTERS,
     ApiToken,
@@ -38,6 +38,7 @@ from evaluations.reviews.queues.services import release_departed_reservations
 # More than these are released, or deleted, by the next sweep.
 RELEASED_AT_ONCE: Final = 200
 DELETED_AT_ONCE: Final = 2_000
+USED_LINK: Final = "This sign-in link was used already: each one works once."
 
 
 def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
@@ -133,7 +134,11 @@ def revoke_all_tokens(user: User, *, by: User | None) -> int:
 
 
 class SignInLinkRefused(InputRefused):
-    """An invalid sign-in link; the message says why and how to get another."""
+    """An invalid sign-in link; the message says why and how to get another. ``user``: its account, if there is one."""
+
+    def __init__(self, message: str, user: User | None = None) -> None:
+        super().__init__(message)
+        self.user = user
 
 
 @transaction.atomic
@@ -201,6 +206,7 @@ def make_administrator(user: User) -> None:
     if not user.is_superuser:
         User.objects.filter(pk=user.pk).update(is_superuser=True)
         record_event("made administrator", user, user=None, evaluation=None)
+        record_security_event(SecurityEventKind.POLICY_CHANGED, user, detail="site administrator")
 
 
 @transaction.atomic
@@ -263,11 +269,11 @@ def find_sign_in_link(token: str) -> SignInLink:
     if link is None:
         raise SignInLinkRefused("There is no such sign-in link: part of the address may be missing.")
     if not link.user.is_active:
-        raise SignInLinkRefused("This account is disabled: ask whoever runs this server.")
+        raise SignInLinkRefused("This account is disabled: ask whoever runs this server.", link.user)
     if link.used_at is not None:
-        raise SignInLinkRefused("This sign-in link was used already: each one works once.")
+        raise SignInLinkRefused(USED_LINK, link.user)
     if link.has_expired:
-        raise SignInLinkRefused("This sign-in link has expired.")
+        raise SignInLinkRefused("This sign-in link has expired.", link.user)
     return link
 
 
@@ -278,7 +284,7 @@ def redeem_sign_in_link(token: str) -> User:
     # Only columns of the row itself: a second writer that waited for the first looks at them again.
     won = SignInLink.objects.filter(pk=link.pk, used_at__isnull=True, expires_at__gt=Now()).update(used_at=Now())
     if not won:
-        raise SignInLinkRefused("This sign-in link was used already: each one works once.")
+        raise SignInLinkRefused(USED_LINK, link.user)
     record_event("signed in by link", link, user=link.user, evaluation=None)
     record_security_event(SecurityEventKind.SIGNED_IN_BY_LINK, link.user)
     return link.user
@@ -286,10 +292,11 @@ def redeem_sign_in_link(token: str) -> User:
 
 @transaction.atomic
 def set_password(
-    user: User, password: str, *, by: User, kept_session: str | None = None, keeps_tokens: bool = False
+    user: User, password: str, *, by: User | None, kept_session: str | None = None, keeps_tokens: bool = False
 ) -> None:
     """Set a new password. All other sessions, all sign-in links and, unless they are kept, all tokens end.
 
+    ``by`` None: a command on the machine.
     An account belongs to the person who sets its first password, so no token from before it is kept.
     """
     try:
@@ -337,15 +344,27 @@ def end_access(user: User, *, by: User | None) -> None:
 
 
 def disable_account(user: User, *, by: User) -> None:
-    """End all sessions, tokens and links of an account, and refuse new ones. Its reviews are kept."""
+    """End all sessions, tokens and links of an account, and refuse new ones. Its reviews are kept.
+
+    They also end for accounts that the person made or made links for and in which nobody has set a password: the
+    person could be signed in there.
+    """
     if user == by:
         raise InputRefused("You cannot disable your own account: ask another site administrator.")
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(is_active=False)
         end_access(user, by=by)
+        for account in list_accounts_opened_by(user):
+            end_access(account, by=by)
         record_event("disabled account", user, user=by, evaluation=None)
         record_security_event(SecurityEventKind.ACCOUNT_DISABLED, user, by=by)
     release_departed_reservations(RELEASED_AT_ONCE, of=user, by=by)
+
+
+def list_accounts_opened_by(user: User) -> "QuerySet[User]":
+    """Accounts without a password that this person created or made sign-in links for."""
+    links = SecurityEvent.objects.filter(kind=SecurityEventKind.LINK_MADE, by=user)
+    return list_unclaimed().filter(Q(created_by=user) | Q(pk__in=links.values("user"))).exclude(pk=user.pk)
 
 
 @transaction.atomic

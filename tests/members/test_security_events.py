@@ -1,20 +1,24 @@
 """Sign-ins, refusals and ends are on record, for the person and for site administrators."""
 
+import io
+import re
 from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 from django.conf import LazySettings
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from evaluations.audit import security
 from evaluations.audit.security import delete_old_security_events, record_security_event
+from evaluations.domain.roles import Scope
 from evaluations.domain.security import SECURITY_EVENT_TEXTS, SecurityEventKind
-from evaluations.members.services import create_sign_in_link, disable_account
+from evaluations.members.services import create_sign_in_link, create_token, disable_account
 from evaluations.models.sign_ins import SecurityEvent
-from evaluations.models.users import ApiToken, User
+from evaluations.models.users import ApiToken, SignInLink, User
 from tests.factories.evaluations import make_user
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.browser_client import sign_in_client
@@ -85,6 +89,32 @@ def test_a_token_that_comes_from_a_new_address_is_recorded_once(ada: User) -> No
     events = SecurityEvent.objects.filter(kind=SecurityEventKind.TOKEN_NEW_ADDRESS).order_by("pk")
     assert list(events.values_list("address", flat=True)) == ["192.0.2.7", "192.0.2.8", "2001:db8::/64"]
     assert ApiToken.objects.get().last_address == "2001:db8::/64"
+
+
+def test_links_and_tokens_that_open_nothing_any_more_are_recorded_once(ada: User) -> None:
+    links = [reverse("sign_in_link", args=[create_sign_in_link(ada, by=None)]) for _ in range(2)]
+    Client().post(links[0], **CLIENT)
+    SignInLink.objects.filter(used_at=None).update(expires_at=timezone.now())
+    for link in (links[0], links[0], links[1]):
+        assert Client().post(link, **CLIENT).status_code == 410
+    tokens = [create_token(ada, name=name, scopes=[Scope.READ], days=7)[1] for name in ("expired", "revoked")]
+    ApiToken.objects.filter(name="expired").update(expires_at=timezone.now())
+    ApiToken.objects.filter(name="revoked").update(revoked_at=timezone.now())
+    for token in (*tokens, tokens[1]):
+        asked = Client().get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}, REMOTE_ADDR="192.0.2.7")
+        assert asked.status_code == 401
+    details = SecurityEvent.objects.filter(user=ada, kind="sign_in_failed").order_by("pk")
+    assert [re.sub(r" \(.*\)", "", detail) for detail in details.values_list("detail", flat=True)] == [
+        "This sign-in link was used already: each one works once.",
+        "This sign-in link has expired.",
+        "The API token expired has expired.",
+        "The API token revoked was revoked.",
+    ]
+
+
+def test_a_new_administrator_is_recorded(ada: User) -> None:
+    call_command("sign_in_link", "ada", "--superuser", stdout=io.StringIO())
+    assert kinds_of(ada) == ["policy_changed", "link_made"]
 
 
 def test_a_person_sees_their_own_events_and_no_others(ada: User) -> None:

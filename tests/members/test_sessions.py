@@ -1,5 +1,6 @@
 """What lets somebody in ends when it should: sessions, links and tokens."""
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import NoReturn
@@ -8,6 +9,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.base import UpdateError
+from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +18,8 @@ from django.utils import timezone
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role, Scope
+from evaluations.domain.security import SecurityEventKind
+from evaluations.management.commands import changepassword
 from evaluations.members import services
 from evaluations.members.selectors import describe_unclaimed
 from evaluations.members.services import (
@@ -30,7 +34,7 @@ from evaluations.members.services import (
     set_password,
 )
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.sign_ins import Session
+from evaluations.models.sign_ins import SecurityEvent, Session
 from evaluations.models.users import ApiToken, SignInLink, User
 from evaluations.web.sessions import SessionStore
 from tests.factories.evaluations import give_rights, make_evaluation, make_user
@@ -229,6 +233,25 @@ def test_a_person_may_keep_the_tokens_when_the_password_changes(client: Client, 
     assert asking.get("/me").status_code == 200
 
 
+def test_a_password_set_by_the_command_ends_what_let_somebody_in(
+    client: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(ada)
+    asking, link = ApiClient(token_for(ada)), reverse("sign_in_link", args=[create_sign_in_link(ada, by=None)])
+    answers = iter([NEW, "another one", "short", "short", NEW, NEW])
+    monkeypatch.setattr(changepassword, "getpass", lambda prompt: next(answers))
+    for refusal in ("differ", "too short"):
+        with pytest.raises(CommandError, match=refusal):
+            call_command("changepassword", "ada")
+    assert is_signed_in(client)
+    call_command("changepassword", "ada", stdout=io.StringIO())
+    assert User.objects.get().check_password(NEW)
+    assert not is_signed_in(client)
+    assert asking.get("/me").status_code == 401
+    assert Client().post(link).status_code == 410
+    assert SecurityEvent.objects.filter(user=ada, kind=SecurityEventKind.PASSWORD_SET).count() == 1
+
+
 def test_of_two_changes_of_password_at_once_the_second_is_refused(ada: User) -> None:
     stale = User.objects.get(pk=ada.pk)
     set_password(ada, NEW, by=ada)
@@ -304,6 +327,24 @@ def test_disabling_ends_sessions_links_and_tokens_and_enabling_brings_none_back(
     assert not is_signed_in(client)
     assert asking.get("/me").status_code == 401
     assert Client().post(link).status_code == 410
+
+
+def test_disabling_ends_the_access_to_accounts_that_the_person_could_be_signed_in_to(
+    evaluation: Evaluation, owner: User
+) -> None:
+    administrator = make_user("admin", is_superuser=True)
+    give_rights(owner)
+    made, other = make_user("made", created_by=owner), make_user("other", created_by=administrator)
+    linked, claimed = make_user("linked"), make_user("claimed", password=OLD, created_by=owner)
+    for account in (made, linked):
+        account.created_for = evaluation
+        account.save()
+    create_sign_in_link(linked, by=owner)
+    browsers = [sign_in_client(account) for account in (made, linked, other, claimed)]
+    asking = ApiClient(token_for(made))
+    disable_account(owner, by=administrator)
+    assert [is_signed_in(browser) for browser in browsers] == [False, False, True, True]
+    assert asking.get("/me").status_code == 401
 
 
 def test_a_sign_in_that_was_under_way_when_the_account_was_disabled_does_not_outlive_enabling(ada: User) -> None:

@@ -206,6 +206,20 @@ def test_a_known_browser_waits_for_its_own_wrong_tries(client: Client) -> None:
     assert try_password(client, PASSWORD) == 429
 
 
+def test_browsers_from_before_the_password_was_set_are_not_known(client: Client) -> None:
+    """An owner may have signed in there by link, before the person to whom the account belongs set its password."""
+    ada = make_user("ada")
+    before, mine = Client(), Client()
+    for browser in (before, mine):
+        browser.post(reverse("sign_in_link", args=[create_sign_in_link(ada, by=None)]))
+    mine.post(reverse("account_password"), {"password": PASSWORD, "again": PASSWORD})
+    for number in range(FREE_TRIES_AT_NAME):
+        try_password(Client(), "wrong", address=f"203.0.113.{number}")
+    mine.post(reverse("sign_out"))
+    assert try_password(before, PASSWORD) == 429
+    assert try_password(mine, PASSWORD) == 302
+
+
 def test_a_browser_is_known_for_the_accounts_that_it_signed_in_to_and_no_others(
     client: Client, settings: LazySettings
 ) -> None:
@@ -227,6 +241,13 @@ def test_the_cookie_of_a_known_browser_is_closed_to_scripts_and_signed(client: C
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
     assert int(cookie["max-age"]) > 300 * 24 * 3600
+
+
+def test_spellings_that_count_as_another_name_find_no_account(client: Client) -> None:
+    """PostgreSQL compares names in capitals, where “ı” and “i” are one letter."""
+    make_user("admin", password=PASSWORD)
+    assert try_password(client, PASSWORD, username="adm\u0131n") == 422
+    assert try_password(client, PASSWORD, username="ADMIN") == 302
 
 
 def test_many_names_tried_from_one_address_wait_too(client: Client) -> None:

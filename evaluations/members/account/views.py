@@ -22,6 +22,7 @@ from evaluations.members.services import (
     revoke_token,
     set_password,
 )
+from evaluations.members.sign_in.devices import remember_device
 from evaluations.members.sign_in.passwords import check_present_password
 from evaluations.models.users import ApiToken, User
 from evaluations.web.forms import add_refusal
@@ -66,7 +67,9 @@ def account_password(request: AuthenticatedRequest) -> HttpResponse:
     request.session.pop(SIGNED_IN_BY_LINK, None)
     update_session_auth_hash(request, user)
     messages.success(request, "Your password is set. Everywhere else you are signed out.")
-    return redirect("account")
+    response = redirect("account")
+    remember_device(request, response, user)
+    return response
 
 
 def save_password(request: AuthenticatedRequest, form: PasswordForm) -> None:

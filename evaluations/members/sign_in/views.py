@@ -10,6 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from evaluations.audit.security import record_failed_sign_in
 from evaluations.domain.errors import InputRefused
 from evaluations.members.forms import SignInForm
 from evaluations.members.services import SignInLinkRefused, find_sign_in_link, redeem_sign_in_link
@@ -37,6 +38,8 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
             return response
         context: dict[str, object] = {"link": find_sign_in_link(token)}
     except SignInLinkRefused as refused:
+        if refused.user is not None:
+            record_failed_sign_in(refused.user, str(refused))
         return render(request, "sign_in_link/sign_in_link.html", {"refused": str(refused)}, status=410)
     return render(request, "sign_in_link/sign_in_link.html", context)
 
