@@ -168,7 +168,8 @@ def spool_body(request: HttpRequest) -> BinaryIO:
         if os.fstat(received.fileno()).st_size > settings.MAX_UPLOAD_BYTES:
             raise body_too_large()
         return received
-    file = SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES)  # noqa: SIM115 - closed with the request
+    scratch = str(settings.SCRATCH_DIR)
+    file = SpooledTemporaryFile(max_size=SPOOL_MEMORY_BYTES, dir=scratch)  # noqa: SIM115 - closed with the request
     request._files_to_close = [file]  # type: ignore[attr-defined]
     size = 0
     while block := request.read(SPOOL_BLOCK_BYTES):

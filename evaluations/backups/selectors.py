@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import BACKUP_FORMAT_NAME, ExportState, ImportState
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import OPEN_BATCH_STATES, RunState
+from evaluations.domain.scratch_folders import open_scratch_folder
 from evaluations.formats.zip_stream import stream_zip
 from evaluations.models.comparisons import (
     Candidate,
@@ -35,6 +35,7 @@ from evaluations.models.comparisons import (
 from evaluations.models.endpoint_grants import EndpointAccount, EndpointGrant, EndpointSpending
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation, Event, JudgeComparisonLook
 from evaluations.models.exports import Export, ReviewerPseudonym
+from evaluations.models.free_space import require_room
 from evaluations.models.imports import ColumnMapping, Import
 from evaluations.models.jobs import CallTotal, CallTotalCursor, Job, Lease, Worker
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price, Rater
@@ -191,6 +192,7 @@ def list_references(table: BackupTable) -> "Iterator[tuple[int, type[models.Mode
 BACKUP_KIND: Final = "judgeweb backup"
 BACKUP_VERSION: Final = 2  # 1 was made before release 0.1.0, of other tables
 BACKUP_BATCH_ROWS: Final = 2_000
+ROWS_BETWEEN_LOOKS: Final = 100  # at the free space
 RowsRead = Callable[[str, int], None]
 
 
@@ -216,11 +218,11 @@ def iterate_backup_files(
     evaluation: Evaluation, noted: RowsRead = ignore_rows_read
 ) -> Iterator[tuple[str, Path | bytes]]:
     """The files of the ZIP by name. ``noted`` is called with a table and the number of rows read since then."""
-    with tempfile.TemporaryDirectory(prefix="judgeweb-backup-") as folder:
+    with open_scratch_folder(settings.SCRATCH_DIR, "backup-") as folder:
         with open_snapshot():
             refuse_if_busy(evaluation)
-            manifest = save_tables(evaluation, Path(folder), noted)
-        yield from iterate_archive_entries(evaluation, Path(folder), manifest)
+            manifest = save_tables(evaluation, folder, noted)
+        yield from iterate_archive_entries(evaluation, folder, manifest)
 
 
 def refuse_if_busy(evaluation: Evaluation) -> None:
@@ -271,6 +273,7 @@ def save_table(
     emptied = [(table.columns.index(column), value) for column, value in table.emptied]
     people = find_reference_positions(table, User)
     endpoints = find_reference_positions(table, Endpoint)
+    require_room()
     digest, rows, path = hashlib.sha256(), 0, folder / f"{table.name}.jsonl"
     with path.open("wb") as file:
         for values in table.rows(evaluation).iterator(chunk_size=BACKUP_BATCH_ROWS):
@@ -284,6 +287,8 @@ def save_table(
                 digest.update(written)
                 file.write(written)
             rows += 1
+            if rows % ROWS_BETWEEN_LOOKS == 0:
+                require_room()
             if rows % BACKUP_BATCH_ROWS == 0:
                 noted(table.name, BACKUP_BATCH_ROWS)
     noted(table.name, rows % BACKUP_BATCH_ROWS)

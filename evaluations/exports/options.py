@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
+from django.conf import settings
+
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter, parse_filter
@@ -13,6 +15,7 @@ from evaluations.formats.export_format import ExportFormat, ExportOptions
 from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
+from evaluations.models.free_space import require_room
 from evaluations.models.rubrics import list_aspect_keys
 from evaluations.models.selection import get_default_split
 
@@ -38,7 +41,8 @@ class ExportRequest:
 
     @property
     def options(self) -> ExportOptions:
-        return ExportOptions(self.aspect, self.combine, self.settings)
+        scratch = str(settings.SCRATCH_DIR)
+        return ExportOptions(self.aspect, self.combine, self.settings, scratch=scratch, require_room=require_room)
 
 
 DEFAULT_REQUEST: Final = ExportRequest()

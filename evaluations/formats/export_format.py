@@ -51,6 +51,8 @@ class ExportOptions:
     ``aspect`` or ``combine``: the one aspect whose label counts, or the rule that makes one choice of several; both are
     validated before the export starts. ``manifest``: called after the last row; the export's sources and counts, the
     same for the same file, so without the user and the time. ``facts``: called after the last row, for a dataset card.
+    ``scratch``: the folder for files that are needed until then; ``require_room`` raises DiskFull where so many bytes
+    do not fit there.
     """
 
     aspect: str = ""
@@ -58,6 +60,8 @@ class ExportOptions:
     settings: Mapping[str, str] = field(default_factory=dict)
     manifest: Callable[[], Mapping[str, Any]] = dict
     facts: Callable[[], CardFacts] = CardFacts
+    scratch: str | None = None
+    require_room: Callable[[int], None] = lambda needed_bytes: None
 
     def preference_rule(self, raters: ExportedRaters) -> PreferenceRule:
         """The rule by which a comparison has one choice."""

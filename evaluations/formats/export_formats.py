@@ -30,7 +30,7 @@ def write_dataset_folder(
     from evaluations.formats.hugging_face_export import dataset_folder_zip  # noqa: PLC0415 - pyarrow
 
     rule = options.preference_rule(raters)
-    return dataset_folder_zip(rows, raters.aspects, rule, tally, options.facts, options.manifest)
+    return dataset_folder_zip(rows, raters.aspects, rule, tally, options)
 
 
 PARQUET_FORMAT: Final = ExportFormat(

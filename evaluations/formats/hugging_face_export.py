@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluations.domain.preferences import NoPreference, PreferenceRule
-from evaluations.formats.dataset_card import CardConfig, CardFacts, dataset_card, yaml_name
-from evaluations.formats.export_format import encode_manifest
+from evaluations.domain.scratch_folders import open_scratch_folder
+from evaluations.formats.dataset_card import CardConfig, dataset_card, yaml_name
+from evaluations.formats.export_format import ExportOptions, encode_manifest
 from evaluations.formats.exported_rows import LabelledRow, prompt_messages, response_messages
 from evaluations.formats.jsonl_export import fast_encode
 from evaluations.formats.parquet_export import TEXT, TURNS, open_parquet_writer
@@ -67,17 +67,16 @@ def dataset_folder_zip(
     aspects: Sequence[str],
     rule: PreferenceRule,
     counts: ExportCounts,
-    card_facts: Callable[[], CardFacts],
-    manifest: Callable[[], Mapping[str, Any]],
+    options: ExportOptions,
 ) -> Iterator[bytes]:
     """The ZIP, sent after the last comparison, because the card that comes first has counts of all of them.
 
-    ``card_facts`` and ``manifest``: called after the last row. Rows are kept in a temporary folder until then.
+    Rows are kept in a temporary folder until then.
     """
-    with TemporaryDirectory(prefix="judgeweb-export-") as folder:
+    with open_scratch_folder(options.scratch, "dataset-") as folder:
         written = {
-            "preferences": SplitTables(Path(folder), "preferences", PREFERENCES),
-            "comparisons": SplitTables(Path(folder), "comparisons", COMPARISONS),
+            "preferences": SplitTables(folder, "preferences", PREFERENCES, options.require_room),
+            "comparisons": SplitTables(folder, "comparisons", COMPARISONS, options.require_room),
         }
         with ExitStack() as stack:
             for tables in written.values():
@@ -92,9 +91,9 @@ def dataset_folder_zip(
         filled = [config for config in configs if config.rows]
         yield from stream_zip(
             [
-                ("README.md", dataset_card(card_facts(), rule, filled, counts).encode()),
-                ("manifest.json", encode_manifest(manifest())),
-                *((path, Path(folder) / path) for config in filled for path, _ in config.files.values()),
+                ("README.md", dataset_card(options.facts(), rule, filled, counts).encode()),
+                ("manifest.json", encode_manifest(options.manifest())),
+                *((path, folder / path) for config in filled for path, _ in config.files.values()),
             ]
         )
 
@@ -141,8 +140,8 @@ def comparison_record(row: LabelledRow, choice: str | None) -> dict[str, Any]:
 class SplitTables:
     """A Parquet file for each split, written in groups of rows; one group of each is in memory."""
 
-    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
-        self.folder, self.name, self.schema = folder, name, schema
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, require_room: Callable[[int], None]) -> None:
+        self.folder, self.name, self.schema, self.require_room = folder, name, schema, require_room
         self.rows: Counter[str] = Counter()
         self._waiting: dict[str, list[dict[str, Any]]] = {}
         self._writers: dict[str, pq.ParquetWriter] = {}
@@ -156,10 +155,12 @@ class SplitTables:
             self._write(split)
 
     def _write(self, split: str) -> None:
+        table = pa.Table.from_pylist(self._waiting.pop(split, []), schema=self.schema)
+        self.require_room(table.nbytes)
         if split not in self._writers:
             path = self.folder / self._path(split)
             self._writers[split] = open_parquet_writer(path, self.schema)
-        self._writers[split].write_table(pa.Table.from_pylist(self._waiting.pop(split, []), schema=self.schema))
+        self._writers[split].write_table(table)
 
     def close(self) -> None:
         for split in [split for split in SPLITS.values() if self._waiting.get(split)]:

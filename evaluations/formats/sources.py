@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from evaluations.domain.disk_space import DiskFull, has_room
+from evaluations.domain.disk_space import DiskFull, has_room, is_no_space_left
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import BadRow, FileLimits
 from evaluations.formats.archives import Archive, ArchivePart, is_tar, is_zip, tar_archive, zip_archive
@@ -129,6 +129,8 @@ def spill_to_disk(stream: BinaryIO, name: str, limits: FileLimits) -> BinaryIO:
                 raise DiskFull
             whole.write(block)
     except OSError as error:
+        if is_no_space_left(error):
+            raise DiskFull from None
         raise InputRefused(f"{name} cannot be unpacked here ({error.strerror}): bring it as it is.") from None
     whole.seek(0)
     return whole

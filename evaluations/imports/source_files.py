@@ -1,6 +1,7 @@
 """The files that imports read, from their path to their first rows."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileLimits
+from evaluations.domain.scratch_folders import is_folder_in_use
 from evaluations.formats.archives import pack_folder
 from evaluations.formats.file_reader import FileContents, read_file_rows
 from evaluations.formats.record_streams import sample_file
@@ -51,11 +53,15 @@ def open_import_path(path: str) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def remove_stale_uploads() -> None:
-    """Remove uploads and unpacked files that killed processes left."""
+    """Remove uploads, unpacked files and folders of unfinished exports that killed processes left."""
     for path in Path(settings.SCRATCH_DIR).iterdir():
         with suppress(OSError):
-            if path.is_file() and path.stat().st_mtime < time() - STALE_AFTER.total_seconds():
+            if path.stat().st_mtime >= time() - STALE_AFTER.total_seconds():
+                continue
+            if path.is_file():
                 path.unlink()
+            elif not is_folder_in_use(path):
+                shutil.rmtree(path)
 
 
 def remove_orphaned_uploads() -> None:

@@ -18,6 +18,7 @@ from evaluations.formats.dataset_card import (
     dataset_card,
     size_category,
 )
+from evaluations.formats.export_format import ExportOptions
 from evaluations.formats.exported_rows import ExportedRow
 from evaluations.formats.hugging_face_export import dataset_folder_zip
 from evaluations.formats.preferences import ExportCounts
@@ -44,9 +45,8 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(rows: list[ExportedRow], account: ExportCounts | None = None) -> bytes:
     told = account or ExportCounts()
-    return b"".join(
-        dataset_folder_zip(rows, ASPECTS, SAFETY, told, lambda: FACTS, lambda: {"rows": told.rows}),
-    )
+    options = ExportOptions(facts=lambda: FACTS, manifest=lambda: {"rows": told.rows})
+    return b"".join(dataset_folder_zip(rows, ASPECTS, SAFETY, told, options))
 
 
 def unpacked(archive: bytes, into: Path) -> str:

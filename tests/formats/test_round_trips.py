@@ -16,7 +16,7 @@ from evaluations.domain.preferences import parse_preference_rule
 from evaluations.formats.alpaca_eval_export import alpaca_eval_lines
 from evaluations.formats.csv_export import csv_export_lines
 from evaluations.formats.dataset_card import CardFacts
-from evaluations.formats.export_format import ExportTally
+from evaluations.formats.export_format import ExportOptions, ExportTally
 from evaluations.formats.exported_rows import ExportedRow, prompt_messages, response_messages
 from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.hugging_face_export import dataset_folder_zip
@@ -132,9 +132,8 @@ def test_whole_comparisons(written: Callable[[list[ExportedRow]], Iterator[bytes
 @settings(max_examples=30)
 @given(given_rows=st.lists(any_exported_row(), min_size=1, max_size=3))
 def test_both_tables_of_a_data_set_for_the_hub(given_rows: list[ExportedRow]) -> None:
-    folder = b"".join(
-        dataset_folder_zip(given_rows, ASPECTS, SAFETY, ExportCounts(), lambda: CardFacts("study"), dict[str, Any])
-    )
+    options = ExportOptions(facts=lambda: CardFacts("study"))
+    folder = b"".join(dataset_folder_zip(given_rows, ASPECTS, SAFETY, ExportCounts(), options))
     with zipfile.ZipFile(io.BytesIO(folder)) as archive:
         tables = {name: archive.read(name) for name in archive.namelist() if name.endswith(".parquet")}
     all_read = read(iter([tables["comparisons/train.parquet"]]), "train.parquet")

@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,18 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection
 from django.test import Client
 
+from evaluations.backups.selectors import iterate_backup_files
 from evaluations.domain import disk_space
 from evaluations.domain.disk_space import DISK_FULL_SENTENCE, DiskFull
 from evaluations.domain.files import ExportState, FileLimits, ImportState
 from evaluations.exports import writer
-from evaluations.exports.options import DEFAULT_REQUEST
+from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest
 from evaluations.exports.services import request_export
 from evaluations.formats.sources import open_source
 from evaluations.imports import storage
 from evaluations.imports.lifecycle import continue_import
 from evaluations.imports.services import start_storing
-from evaluations.imports.source_files import remove_orphaned_uploads
+from evaluations.imports.source_files import remove_orphaned_uploads, remove_stale_uploads
 from evaluations.models.comparisons import Comparison, Query, Rendering
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
@@ -156,6 +158,53 @@ def test_files_that_no_import_has_are_removed_after_an_hour(
         os.utime(default_storage.path(name), (0, 0))
     remove_orphaned_uploads()
     assert sorted(kept()) == ["just-written", "used"]
+
+
+@pytest.fixture
+def full_on_the_way(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    """Let the disk be full as soon as a temporary file is written."""
+    monkeypatch.setattr(
+        disk_space, "count_free_bytes", lambda folder: 0 if any(settings.SCRATCH_DIR.iterdir()) else 1_000_000_000_000
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("written_as", "asked"),
+    [("backup", DEFAULT_REQUEST), ("hugging-face", replace(DEFAULT_REQUEST, combine="majority_of_aspects"))],
+)
+def test_an_export_in_files_that_come_first_looks_at_the_disk_and_leaves_none(
+    kept: Kept, evaluation: Evaluation, owner: User, full_on_the_way: None, written_as: str, asked: ExportRequest
+) -> None:
+    make_comparison(evaluation)
+    requested = request_export(evaluation, written_as=written_as, user=owner, request=asked)
+    if requested.blocks is not None:
+        with pytest.raises(DiskFull):
+            list(requested.blocks)
+    else:
+        work_all("export")
+    export = Export.objects.get()
+    assert export.state == ExportState.FAILED
+    assert kept() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_abandoned_folder_is_removed_after_an_hour_and_one_that_is_read_is_not(
+    kept: Kept, evaluation: Evaluation, settings: LazySettings
+) -> None:
+    abandoned, young = (Path(settings.SCRATCH_DIR, name) for name in ("backup-abandoned", "backup-young"))
+    for folder in (abandoned, young):
+        folder.mkdir()
+        (folder / "query.jsonl").write_bytes(b"x")
+    files = iterate_backup_files(evaluation)
+    next(files)
+    (read,) = set(Path(settings.SCRATCH_DIR).iterdir()) - {abandoned, young}
+    for folder in (abandoned, read):
+        os.utime(folder, (0, 0))
+    remove_stale_uploads()
+    assert set(Path(settings.SCRATCH_DIR).iterdir()) == {young, read}
+    files.close()  # type: ignore[attr-defined]
+    assert set(Path(settings.SCRATCH_DIR).iterdir()) == {young}
 
 
 # ---- rows in an SQLite file

@@ -4,7 +4,6 @@ A batch is marked before it is sent, so that the successor of a killed worker fi
 """
 
 import logging
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,6 +18,7 @@ from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.judges import OPEN_BATCH_STATES, BatchState, CallState, RunState
+from evaluations.domain.scratch_folders import open_scratch_folder
 from evaluations.jobs.claims import end_claim, find_own_claim, release_claim
 from evaluations.jobs.kinds import JobClaim
 from evaluations.jobs.queue import delete_jobs, start_claimed_job
@@ -66,8 +66,8 @@ def send_run_batches(session: WorkSession, *, until: float, hand_over: Callable[
 def send_next_batch(session: WorkSession) -> bool:
     """Send one batch; False if no call was pending or the upload failed."""
     batch = create_batch(session.run)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"{batch_mark(batch)}.jsonl"
+    with open_scratch_folder(settings.SCRATCH_DIR, "batch-") as folder:
+        file = folder / f"{batch_mark(batch)}.jsonl"
         with file.open("wb") as out:
             batch.calls_sent = sum(len(claimed) for claimed in fill_batch(session, batch, out.write))
         if not batch.calls_sent:
