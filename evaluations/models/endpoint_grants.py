@@ -54,7 +54,8 @@ class EndpointAccount(Row):
 class EndpointSpending(Row):
     """The requests of one evaluation at one endpoint on one UTC day. It survives both, with their names.
 
-    ``max_cost`` is the upper bound of what requests of unknown cost were charged.
+    Tests of the endpoint are in a row without an evaluation and its name. ``max_cost`` is the upper bound of what
+    requests of unknown cost were charged.
     """
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.SET_NULL, null=True, related_name="spending")

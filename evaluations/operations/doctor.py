@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import OPEN_CALL_STATES
 from evaluations.judges.endpoints.outages import describe_outage
@@ -197,7 +198,11 @@ def check_endpoint_answer(endpoint: Endpoint, part: str) -> Finding:
     model = latest_model(endpoint)
     if not model:
         return ok_finding(part, f"{endpoint.base_url} answers; no judge is asked there yet")
-    if problem := find_model_problem(endpoint, model):
+    try:
+        problem = find_model_problem(endpoint, model)
+    except InputRefused as refused:  # its daily budget does not cover the question
+        return warning_finding(part, f"{model} was not asked", str(refused))
+    if problem:
         return problem_finding(
             part, f"{model} did not answer: {problem}", f"Run: manage.py check_endpoint “{endpoint.name}”"
         )

@@ -19,7 +19,7 @@ from evaluations.judges.calls.circuit_breaker import find_reason_to_pause
 from evaluations.judges.calls.prompt_truncation import withdraw_truncated_answers
 from evaluations.judges.calls.work_session import CallOutcome, ClaimedCall, ClaimKey, WorkSession
 from evaluations.judges.endpoints.outages import set_endpoint_aside
-from evaluations.judges.endpoints.prices import request_cost
+from evaluations.judges.endpoints.prices import is_billable, request_cost
 from evaluations.judges.endpoints.sql import SpendingTotals, add_to_totals, utc_date
 from evaluations.judges.runs.budget import Bookings, grant_key
 from evaluations.judges.runs.transitions import pause_failing_run, stop_run
@@ -44,7 +44,6 @@ RESOLVED_CALL_COLUMNS: Final = (
     *("id", "state", "step", "repaired", "error", "rationale", "prompt_sha256", "reuse_key", "not_before"),
     *("lease", "lease_until", "batch_id", "reserved"),
 )
-FIRST_UNBILLED_STATUS: Final = 400  # a server that answers with an error sends no bill
 
 
 def store_outcomes(session: WorkSession, outcomes: Sequence[CallOutcome]) -> None:
@@ -163,7 +162,8 @@ class RunAccounts:
             reported=fields.get("reported_cost"),
         )
         self.session.most_expensive = max(self.session.most_expensive, cost or 0)
-        max_cost = row.reserved or None if is_held and cost is None and is_billable(outcome) else None
+        can_cost = is_billable(fields.get("http_status"), unsent=outcome.unsent)
+        max_cost = row.reserved or None if is_held and cost is None and can_cost else None
         if lost and cost is not None:  # its answer came after all: the assumed cost is removed
             self.spent[lost.run_id] -= lost.max_cost or 0
             self.totals[utc_date(lost.created_at)].max_cost -= lost.max_cost or 0
@@ -185,11 +185,6 @@ class RunAccounts:
     def add_to_totals(self, now: datetime) -> None:
         if key := grant_key(self.session.run):
             add_to_totals({(key, day): total for day, total in self.totals.items()}, now)
-
-
-def is_billable(outcome: CallOutcome) -> bool:
-    """Whether the request can have cost something: it was sent, and no error came back."""
-    return not outcome.unsent and ((outcome.attempt or {}).get("http_status") or 0) < FIRST_UNBILLED_STATUS
 
 
 def resolved_call_row(session: WorkSession, outcome: CallOutcome, now: datetime) -> tuple[object, ...]:

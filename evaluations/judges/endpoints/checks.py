@@ -19,6 +19,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import DIALECT_NAMES, Dialect, ReplyShape, RequestShape
 from evaluations.domain.texts import Message
+from evaluations.judges.endpoints.check_spending import CheckMeter, charge_check
 from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import connect_llm, server_getter, server_poster
 from evaluations.llm.dialects.registry import find_adapter, hosted_dialect
@@ -113,10 +114,13 @@ class TinyRequestOutcome:
     limit_name: str = ""
 
 
-def perform_check(server: Server, model: str, *, long: bool | None = None) -> CheckResult:
+def perform_check(
+    server: Server, model: str, *, endpoint: Endpoint | None = None, long: bool | None = None
+) -> CheckResult:
     """Identify the server, then send the model one tiny question; ``long``: a long prompt as well.
 
-    By default only servers on this machine or network get the long prompt: it costs nothing there.
+    By default only servers on this machine or network get the long prompt: it costs nothing there. ``endpoint`` is
+    charged; InputRefused if its daily budget does not cover the test.
     """
     get = server_getter(server)
     detected = detect_server(server.base_url, get, server_poster(server), hosted_dialect(server.base_url))
@@ -141,13 +145,18 @@ def perform_check(server: Server, model: str, *, long: bool | None = None) -> Ch
         finding = CheckFinding("Model", unnamed, HEALTH_PROBLEM, "Name a model.")
         return replace(result, findings=(*result.findings, finding))
     is_long = is_local_address(server.base_url) if long is None else long
-    return asyncio.run(run_check_requests(server, result, is_long))
+    tiny = make_tiny_request(model, find_adapter(server).lacks)
+    with charge_check(endpoint, model, [tiny, make_long_request(tiny)] if is_long else [tiny]) as meter:
+        return asyncio.run(run_check_requests(server, result, tiny, meter, is_long))
 
 
-async def run_check_requests(server: Server, result: CheckResult, long: bool) -> CheckResult:
+async def run_check_requests(
+    server: Server, result: CheckResult, request: Request, meter: CheckMeter, long: bool
+) -> CheckResult:
     try:
-        async with connect_llm(server) as send:
-            tiny = await send_tiny_request(send, result.model, find_adapter(server).lacks)
+        async with connect_llm(server) as send_uncounted:
+            send = meter.count_requests(send_uncounted)
+            tiny = await send_tiny_request(send, request)
             tiny.limit_name = find_limit_name(find_adapter(server).body(tiny.request))
             is_cut = await is_long_prompt_cut(send, tiny) if long and tiny.answer else None
     except LLMError as error:  # no key, or no usable address
@@ -181,24 +190,39 @@ def find_limit_name(body: Mapping[str, object]) -> str:
     return ""
 
 
-async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str]) -> TinyRequestOutcome:
-    """Send the tiny question with all settings that a judge may have, adapted after each refusal.
+def make_tiny_request(model: str, lacks: Sequence[str]) -> Request:
+    """The tiny question with all settings that a judge may have.
 
     ``lacks``: settings that the protocol does not have; they are omitted from the start.
     """
-    tiny = TinyRequestOutcome(
-        Request(
-            CHECK_QUESTION,
-            model,
-            temperature=0.0,
-            max_tokens=CHECK_MAX_TOKENS,
-            seed=1,
-            shape=SHAPES_TO_TRY[0],
-            schema=CHECK_SCHEMA,
-            logprobs=True,
-            request_shape=RequestShape(left_out=tuple(lacks)),
-        )
+    return Request(
+        CHECK_QUESTION,
+        model,
+        temperature=0.0,
+        max_tokens=CHECK_MAX_TOKENS,
+        seed=1,
+        shape=SHAPES_TO_TRY[0],
+        schema=CHECK_SCHEMA,
+        logprobs=True,
+        request_shape=RequestShape(left_out=tuple(lacks)),
     )
+
+
+def make_long_request(tiny: Request) -> Request:
+    """The tiny request with about 9,000 tokens before the question."""
+    text = " ".join(
+        f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
+    )
+    messages: list[Message] = [
+        *CHECK_QUESTION[:1],
+        {"role": "user", "content": f"{text}\n\n{CHECK_QUESTION[1]['content']}"},
+    ]
+    return replace(tiny, messages=messages, max_tokens=16)
+
+
+async def send_tiny_request(send: SendRequest, request: Request) -> TinyRequestOutcome:
+    """Send the tiny question, adapted after each refusal."""
+    tiny = TinyRequestOutcome(request)
     for _ in range(MAX_TRIES):
         began = time.monotonic()
         try:
@@ -226,37 +250,37 @@ async def send_tiny_request(send: SendRequest, model: str, lacks: Sequence[str])
 
 
 def find_model_problem(endpoint: Endpoint, model: str) -> str:
-    """Why the model does not answer the tiny question, as a sentence; "" if it does."""
+    """Why the model does not answer the tiny question, as a sentence; "" if it does.
 
-    async def main() -> TinyRequestOutcome:
-        async with connect_llm(replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)) as send:
-            return await send_tiny_request(send, model, find_adapter(server_for_endpoint(endpoint)).lacks)
+    InputRefused if the endpoint's daily budget does not cover it.
+    """
+    server = replace(server_for_endpoint(endpoint), timeout_seconds=QUESTION_SECONDS)
+    request = make_tiny_request(model, find_adapter(server).lacks)
 
-    try:
-        tiny = asyncio.run(main())
-    except LLMError as error:
-        return str(error)
+    async def main(meter: CheckMeter) -> TinyRequestOutcome:
+        async with connect_llm(server) as send:
+            return await send_tiny_request(meter.count_requests(send), request)
+
+    with charge_check(endpoint, model, [request]) as meter:
+        try:
+            tiny = asyncio.run(main(meter))
+        except LLMError as error:  # no key, or no usable address
+            tiny = TinyRequestOutcome(request, error=error)
     return "" if tiny.answer else str(tiny.error)
 
 
 async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> bool | None:
     """Whether the server silently cuts a prompt of about 9,000 tokens; None if it reports no token count."""
-    text = " ".join(
-        f"Sentence {n} says that the number {n * 7919 % 10_007} is written here." for n in range(LONG_SENTENCES)
-    )
-    messages: list[Message] = [
-        *CHECK_QUESTION[:1],
-        {"role": "user", "content": f"{text}\n\n{CHECK_QUESTION[1]['content']}"},
-    ]
+    request = make_long_request(tiny.request)
     try:
-        answer = await send(replace(tiny.request, messages=messages, max_tokens=16))
+        answer = await send(request)
     except RecordOnCall:
         return False  # it says that the prompt is too long
     except LLMError:
         return None
     if answer.tokens_in is None:
         return None
-    return TokenRates().cut(profile_prompt(messages), answer.tokens_in) is not None
+    return TokenRates().cut(profile_prompt(request.messages), answer.tokens_in) is not None
 
 
 def server_findings(server: Server, detected: DetectedServer | None, model: str) -> list[CheckFinding]:
@@ -359,6 +383,12 @@ def find_endpoint_by_name(name: str) -> Endpoint:
     return endpoint
 
 
+def find_endpoint_at(server: Server) -> Endpoint | None:
+    """The endpoint of this address and key, whose day a test is part of also where it is not named."""
+    same = Endpoint.objects.filter(base_url=server.base_url, key_variable=server.key_variable)
+    return same.order_by("pk").first()
+
+
 def server_for_check(endpoint: Endpoint | None, base_url: str | None, key_variable: str) -> Server:
     if endpoint is not None:
         return server_for_endpoint(endpoint)
@@ -390,6 +420,10 @@ def run_requested_check(check_id: int) -> None:
     waiting = EndpointCheck.objects.select_related("endpoint").filter(pk=check_id).first()
     if waiting is None or "waiting_since" not in waiting.result:
         return
-    endpoint = waiting.endpoint
-    result = perform_check(server_for_endpoint(endpoint), waiting.model or latest_model(endpoint))
+    endpoint, server = waiting.endpoint, server_for_endpoint(waiting.endpoint)
+    try:
+        result = perform_check(server, waiting.model or latest_model(endpoint), endpoint=endpoint)
+    except InputRefused as refused:
+        finding = CheckFinding("Budget", str(refused), HEALTH_PROBLEM)
+        result = CheckResult((finding,), find_adapter(server).dialect, server.base_url, waiting.model)
     store_check(endpoint, result, waiting)

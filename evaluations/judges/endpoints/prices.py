@@ -17,6 +17,7 @@ TOKENS_PER_PRICE: Final = 1_000_000  # the unit of a Price
 CACHE_WRITE_PERCENT: Final = 125  # of the price, for tokens written to a provider's cache
 # A token is at least one byte of text; each message adds a few tokens for its frame.
 MESSAGE_OVERHEAD_BOUND: Final = 16
+FIRST_UNBILLED_STATUS: Final = 400  # a server that answers with an error sends no bill
 MAX_OUTPUT_TOKENS: Final = 10_000_000
 PRICE_COLUMNS: Final = ("tokens_in", "tokens_cached", "tokens_out", "batch_percent", "most_tokens_out", "source")
 
@@ -93,6 +94,11 @@ def request_cost(
     prompt = FULL_PERCENT * ((tokens_in - cached) * price.tokens_in + cached * price.tokens_cached) + surcharge
     whole = prompt * in_percent + FULL_PERCENT * tokens_out * price.tokens_out * out_percent
     return round_up_to_nano_usd(whole, price, batched=batched)
+
+
+def is_billable(http_status: int | None, *, unsent: bool) -> bool:
+    """Whether a request can have cost something: a server took it, and no error came back."""
+    return not unsent and (http_status or 0) < FIRST_UNBILLED_STATUS
 
 
 def max_reply_tokens(judge: Judge, price: Price | None) -> int | None:

@@ -16,6 +16,7 @@ from evaluations.domain.judges import Dialect
 from evaluations.domain.money import format_exact_usd
 from evaluations.domain.texts import find_free_name, replace_unstorable
 from evaluations.jobs.queue import enqueue_job
+from evaluations.judges.endpoints.check_spending import refuse_check_beyond_day
 from evaluations.judges.endpoints.grants import stop_runs_no_longer_offered
 from evaluations.judges.endpoints.selectors import list_fixed_settings
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
@@ -200,6 +201,7 @@ def request_check(endpoint: Endpoint, model: str) -> EndpointCheck:
     refuse_pasted_key(model, "The model")
     if len(model) > MAX_MODEL_LENGTH:
         raise InputRefused(f"A model's name has at most {MAX_MODEL_LENGTH} characters.")
+    refuse_check_beyond_day(endpoint)
     now = timezone.now()
     columns = {"checked_at": now, "result": {"waiting_since": now.isoformat()}}
     row, _ = EndpointCheck.objects.update_or_create(endpoint=endpoint, model=model, defaults=columns)

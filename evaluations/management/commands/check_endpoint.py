@@ -27,6 +27,7 @@ class Command(ProductCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         from evaluations.judges.endpoints.checks import (  # noqa: PLC0415 - importing openai takes half a second
+            find_endpoint_at,
             find_endpoint_by_name,
             perform_check,
             server_for_check,
@@ -36,7 +37,8 @@ class Command(ProductCommand):
         endpoint = find_endpoint_by_name(options["name"]) if options["name"] else None
         server = server_for_check(endpoint, options["base_url"], options["key_env"])
         model = options["model"] or (latest_model(endpoint) if endpoint else "")
-        result = perform_check(server, model, long=True if options["long"] else None)
+        charged = endpoint or find_endpoint_at(server)
+        result = perform_check(server, model, endpoint=charged, long=True if options["long"] else None)
         if endpoint and result.model:
             store_check(endpoint, result)
         if options["json"]:
