@@ -26,8 +26,12 @@ test-faults: # kills, cuts, full disks: the table in docs/faults.md; ARGS="-k re
 	@$(BIN)/pytest tests/faults $(ARGS)
 
 SECURITY := tests/security tests/web tests/test_access.py tests/test_blindness.py tests/test_visibility.py tests/conformance \
-	tests/api tests/members tests/net tests/rendering tests/browser/test_hostile_texts.py
-test-security: # every address, method and role; hostile texts, files and addresses
+	tests/api tests/members tests/net tests/rendering tests/browser/test_hostile_texts.py \
+	tests/serving/test_web_server.py tests/serving/test_body_admission.py tests/serving/test_file_modes.py \
+	tests/judges/test_endpoint_grants.py tests/judges/test_endpoint_budgets.py \
+	tests/judges/test_endpoint_check_spending.py tests/judges/test_pasted_keys.py tests/llm/test_request_extras.py \
+	tests/backups
+test-security: # every address, method and role; hostile texts, files, addresses and connections; grants, keys and budgets
 	@bin/venv requirements-dev.txt
 	@$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(SECURITY) $(ARGS)
 
