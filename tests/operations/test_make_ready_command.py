@@ -1,20 +1,27 @@
 """Making the data ready: what is copied before it is touched, and what the first start makes."""
 
+import fcntl
+import os
 import sqlite3
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
+from evaluations.domain import disk_space
 from evaluations.management.commands import make_ready
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import SignInLink, User
+from evaluations.operations import database_copy
 from evaluations.operations.database_copy import copy_database
 from tests.factories.evaluations import make_user
-from tests.helpers.running_product import environment_for, manage, own_database
+from tests.helpers.running_product import ROOT, environment_for, manage, own_database
 
 needs_postgresql = pytest.mark.skipif(settings.USES_SQLITE, reason="pg_dump copies PostgreSQL databases")
 needs_sqlite = pytest.mark.skipif(not settings.USES_SQLITE, reason="copies are made of SQLite databases only")
@@ -43,6 +50,82 @@ def test_the_last_three_copies_are_kept_and_each_is_whole(tmp_path: Path) -> Non
     for copy, people in zip(copies[2:], (3, 4, 5), strict=True):
         with sqlite3.connect(copy) as database:
             assert database.execute("SELECT count(*) FROM evaluations_user").fetchone() == (people,)
+
+
+@needs_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_a_copy_that_fails_leaves_nothing_and_takes_the_place_of_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "copies"
+    copies = [copy_database(folder) for _ in range(3)]
+
+    def fail(path: Path) -> None:
+        path.write_bytes(b"the first part")
+        raise OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database_copy, "copy_sqlite_database", fail)
+        for _ in range(3):
+            with pytest.raises(OperationalError):
+                copy_database(folder)
+    assert sorted(folder.iterdir()) == copies
+    last = copy_database(folder)
+    assert sorted(folder.iterdir()) == [*copies[1:], last]
+
+
+@needs_sqlite
+@pytest.mark.django_db(transaction=True)
+def test_the_part_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    (folder / "test-1.sqlite3.part").write_bytes(b"x")
+    living = folder / "test-2.sqlite3.part"
+    with living.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        copy = copy_database(folder)
+        assert sorted(folder.iterdir()) == sorted([living, copy])
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.django_db
+def test_without_room_for_a_copy_nothing_is_migrated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: LazySettings
+) -> None:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(disk_space, "count_free_bytes", lambda folder: settings.DISK_RESERVE_BYTES - 1)
+    monkeypatch.setattr(make_ready, "has_unapplied_migrations", lambda: True)
+    monkeypatch.setattr(make_ready, "call_command", lambda name, **options: pytest.fail(name))
+    with pytest.raises(CommandError, match=r"no room for a copy of it first\. Make room"):
+        call_command("make_ready")
+    assert not (tmp_path / "backups").exists()
+
+
+@needs_postgresql
+def test_a_start_that_is_stopped_while_it_dumps_leaves_neither_a_part_nor_the_program(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    manage(environment, "make_ready")
+    manage(environment, "migrate", "evaluations", "0006_accounts")
+    programs, number = tmp_path / "programs", tmp_path / "number"
+    programs.mkdir()
+    (programs / "pg_dump").write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo pg_dump 99 && exit\necho $$ > {number}\necho part\nexec sleep 60\n'
+    )
+    (programs / "pg_dump").chmod(0o755)
+    started = subprocess.Popen(
+        [sys.executable, "manage.py", "make_ready"],
+        cwd=ROOT,
+        env={**environment, "PATH": f"{programs}:{environment['PATH']}"},
+    )
+    while not (number.exists() and number.read_text()):
+        assert started.poll() is None
+        time.sleep(0.05)
+    started.terminate()
+    started.wait(timeout=20)
+    assert list((tmp_path / "backups").iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), 0)
 
 
 @needs_sqlite

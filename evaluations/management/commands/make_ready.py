@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 
+from evaluations.domain.disk_space import DiskFull
 from evaluations.members.services import create_account, create_sign_in_link, make_administrator
 from evaluations.models.migration_history import refusal_of_other_version
 from evaluations.models.users import User
@@ -50,6 +51,11 @@ class Command(BaseCommand):
         if connection.introspection.table_names() and (copies or settings.USES_SQLITE):
             try:
                 self.stderr.write(f"Kept a copy of the database: {copy_database(settings.DATA_DIR / 'backups')}")
+            except DiskFull:
+                raise CommandError(
+                    f"the database must be migrated, and the disk of {settings.DATA_DIR} has no room for a copy of it "
+                    "first. Make room, then start again"
+                ) from None
             except CopyRefused as refused:
                 raise CommandError(
                     f"the database must be migrated, and no copy of it can be made first: {refused}. Make one yourself "
