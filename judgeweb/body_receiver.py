@@ -104,9 +104,10 @@ class BodyReceiver:
     async def spool(self, start: bytearray, *, asks: bool) -> ReceivedBody:
         """Write the body to a file. ``asks``: whether its length is unknown, so that room is looked for on the way."""
         in_thread = asyncio.get_running_loop().run_in_executor
-        body = await in_thread(self.disk, self.make_file)
         waiting, asked = start, self.size
+        body = ReceivedBody(0)
         try:
+            body = await in_thread(self.disk, self.make_file)
             while self.more or waiting:
                 if len(waiting) >= WRITE_BYTES or not self.more:
                     await in_thread(self.disk, body.file.write, bytes(waiting))

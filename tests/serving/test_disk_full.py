@@ -1,8 +1,10 @@
 """A disk that fills up: one sentence, nothing half-stored, and no file left."""
 
+import asyncio
 import io
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,8 @@ from evaluations.models.imports import Import
 from evaluations.models.transactions import MIN_BULK_ROWS
 from evaluations.models.users import User
 from evaluations.rendered_texts import MIN_STORED_CHARACTERS, render_next_comparisons
+from evaluations.web.request_bodies import BodyRefusal
+from judgeweb.body_receiver import BodyReceiver
 from judgeweb.file_storage import WholeFiles
 from tests.factories.evaluations import make_comparison
 from tests.factories.imports import comparison_row, encode_jsonl, import_rows, preview_rows
@@ -72,6 +76,23 @@ def test_a_file_that_could_not_be_written_leaves_nothing(kept: Kept, monkeypatch
     with pytest.raises(OSError, match="No space left"):
         default_storage.save("uploads/2026/01/file", Broken(b"content"))
     assert kept() == []
+
+
+def test_a_body_for_which_no_file_can_be_made_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    async def receive_event() -> Any:
+        return {"type": "http.request", "body": b"x" * 70_000, "more_body": True}
+
+    async def admit(size: int | None) -> None:
+        return None
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", fail)
+    with ThreadPoolExecutor(1) as disk:
+        receiver = BodyReceiver(receive_event, tmp_path, disk, admit)
+        body = asyncio.run(receiver.receive(140_000, is_chunked=False))
+    assert body.refusal == BodyRefusal.NO_ROOM
 
 
 def test_a_file_that_was_kept_is_readable_by_its_owner_alone(kept: Kept) -> None:
