@@ -50,6 +50,7 @@ from evaluations.web.failures import is_database_away
 from evaluations.web.throttle import delete_expired_throttles
 from evaluations.webhooks import deliveries
 from evaluations.webhooks.messages import create_due_messages
+from judgeweb.broker import tidy_folder
 
 SWEEP_SECONDS = 10
 # How long other workers wait for a worker that was killed while it swept.
@@ -186,6 +187,12 @@ def wake_workers() -> None:
     )
 
 
+def tidy_broker_folder() -> None:
+    """Tidy the folder of the broker that is one of files."""
+    if (folder := getattr(settings, "BROKER_DIR", None)) is not None:
+        tidy_folder(folder)
+
+
 SWEEP_STEPS: Final[tuple[Callable[[], object], ...]] = (
     return_expired_calls,
     partial(release_expired_reservations, SLOTS_AT_ONCE),
@@ -199,6 +206,7 @@ SWEEP_STEPS: Final[tuple[Callable[[], object], ...]] = (
     rendered_texts.delete_outdated_renderings,
     remove_stale_uploads,
     remove_orphaned_uploads,
+    tidy_broker_folder,
     drop_old_answers,
     delete_ended_sessions,
     delete_expired_throttles,

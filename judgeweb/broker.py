@@ -12,13 +12,15 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty
-from typing import Any
+from typing import Any, Final
 
 from kombu.transport import filesystem
 from kombu.transport.filesystem import exchange_queue_t
+
+ABANDONED_AFTER_SECONDS: Final = 3600.0
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +28,13 @@ logger = logging.getLogger(__name__)
 def write_whole(path: Path, content: object) -> None:
     """Write a file that readers find whole or not at all."""
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4()}.unfinished")
-    unfinished.write_text(json.dumps(content))
-    os.replace(unfinished, path)
+    try:
+        unfinished.write_text(json.dumps(content))
+        os.replace(unfinished, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            unfinished.unlink()
+        raise
 
 
 def take(path: Path) -> bytes | None:
@@ -40,6 +47,22 @@ def take(path: Path) -> bytes | None:
     content = taken.read_bytes()
     taken.unlink()
     return content
+
+
+def tidy_folder(folder: Path) -> None:
+    """Remove what killed processes did not finish writing, and put back what they had taken but not read.
+
+    Both last for a moment only while a process lives. The time of a file's last change is that of its renaming, too.
+    """
+    long_ago = time.time() - ABANDONED_AFTER_SECONDS
+    for path in [*folder.rglob("*.unfinished"), *folder.glob("*.taken")]:
+        with suppress(FileNotFoundError):
+            if path.stat().st_ctime > long_ago:
+                continue
+            if path.suffix == ".taken":
+                path.rename(path.with_suffix(""))
+            else:
+                path.unlink()
 
 
 class Channel(filesystem.Channel):

@@ -1,5 +1,6 @@
 """The broker of the default set-up: files in a folder, read by one process while another writes."""
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from kombu import Connection
 
-from judgeweb.broker import Channel
+from judgeweb.broker import Channel, tidy_folder
 
 
 @pytest.fixture
@@ -59,6 +60,35 @@ def test_a_message_has_its_name_only_once_it_is_whole(
     monkeypatch.setattr(os, "replace", replace_after_a_look)
     channel._put("celery", {"number": 1})
     assert seen == [([], b'{"number": 1}')]
+    assert all_of(channel) == [{"number": 1}]
+
+
+def test_a_message_that_does_not_fit_on_the_disk_leaves_no_file(
+    channel: Channel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, text: str) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(OSError, match="No space left"):
+        channel._put("celery", {"number": 1})
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == []
+
+
+def test_what_killed_processes_left_is_removed_or_put_back_after_an_hour(
+    channel: Channel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "control").mkdir(exist_ok=True)
+    for folder in (tmp_path, tmp_path / "control"):
+        (folder / "1_cut.celery.msg.x.unfinished").write_text('{"half')
+    (tmp_path / "1_taken.celery.msg.taken").write_text('{"number": 1}')
+    tidy_folder(tmp_path)
+    assert len(list(tmp_path.rglob("*.unfinished"))) == 2
+    assert all_of(channel) == []
+    monkeypatch.setattr("judgeweb.broker.ABANDONED_AFTER_SECONDS", -1.0)
+    tidy_folder(tmp_path)
+    assert list(tmp_path.rglob("*.unfinished")) == []
     assert all_of(channel) == [{"number": 1}]
 
 
