@@ -18,7 +18,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import BACKUP_FORMAT_NAME, ExportState, ImportState
 from evaluations.domain.json_values import JsonDict
-from evaluations.domain.judges import OPEN_BATCH_STATES, RunState
+from evaluations.domain.judges import OPEN_BATCH_STATES, CallState, RunState
 from evaluations.domain.scratch_folders import open_scratch_folder
 from evaluations.formats.zip_stream import stream_zip
 from evaluations.models.comparisons import (
@@ -232,6 +232,8 @@ def refuse_if_busy(evaluation: Evaluation) -> None:
         raise InputRefused(f"Run {run.pk} of “{run.judge}” is under way: pause or cancel it, then back up.")
     if Batch.objects.filter(run__evaluation=evaluation, state__in=OPEN_BATCH_STATES).exists():
         raise InputRefused("A batch of a run has not come back yet: wait for it, then back up.")
+    if Call.all_rows.filter(run__evaluation=evaluation, state=CallState.RUNNING).exists():
+        raise InputRefused("Requests of a paused run are still in flight: wait a moment, then back up.")
 
 
 def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[str, object]:

@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import sys
+import uuid
 import zipfile
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from django.apps import apps
 from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
+from django.db.models.functions import Now
 
 from evaluations.backups import services as backups_services
 from evaluations.backups.selectors import BACKUP_TABLES, EXCLUDED_MODELS, MATCHED_MODELS, build_backup
@@ -290,6 +293,17 @@ def test_an_answer_that_another_evaluation_bought_stands_on_its_own() -> None:
     Call.objects.filter(judge__evaluation=evaluation).update(copied_from=bought)
     restored = restored_from(backup_of(evaluation)).evaluation
     assert set(Call.objects.filter(judge__evaluation=restored).values_list("copied_from", flat=True)) == {None}
+
+
+def test_nothing_is_backed_up_while_requests_of_a_paused_run_are_in_flight() -> None:
+    evaluation = study()
+    call = Call.all_rows.filter(run__evaluation=evaluation).order_by("pk").last()
+    assert call is not None
+    Call.all_rows.filter(pk=call.pk).update(
+        state="running", lease=uuid.uuid4(), lease_until=Now() + timedelta(minutes=1)
+    )
+    with pytest.raises(InputRefused, match="in flight: wait a moment, then back up"):
+        backup_of(evaluation)
 
 
 def test_nothing_is_backed_up_while_a_run_is_under_way() -> None:

@@ -26,7 +26,7 @@ from evaluations.judges.runs.selectors import count_calls_by_state
 from evaluations.judges.runs.services import cancel_run, pause_run, resume_run, start_run
 from evaluations.models.evaluations import Event
 from evaluations.models.jobs import Job
-from evaluations.models.judges import Judge, Price
+from evaluations.models.judges import Endpoint, Judge, Price
 from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.verdicts import Verdict
 from tests.factories.evaluations import make_comparison, make_evaluation
@@ -202,6 +202,16 @@ def test_a_server_without_the_batch_api_stops_the_run(judge: Judge) -> None:
     assert run.state == RunState.STOPPED
     assert "has no Batch API" in run.stop_reason
     assert states(run) == {"pending": CALLS}
+
+
+@pytest.mark.parametrize("extra", ["extra_headers", "extra_body"])
+def test_a_variable_that_is_not_set_where_the_worker_runs_stops_the_run(judge: Judge, extra: str) -> None:
+    Endpoint.objects.update(**{extra: {"project": "$UNSET_API_KEY"}})
+    run = sent(Judge.objects.get(pk=judge.pk))
+    assert run.state == RunState.STOPPED
+    assert "UNSET_API_KEY" in run.stop_reason
+    assert states(run) == {"pending": CALLS}
+    assert Batch.objects.get().state == BatchState.FAILED
 
 
 # ---- workers that are killed ---------------------------------------------------------------

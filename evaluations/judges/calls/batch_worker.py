@@ -68,8 +68,12 @@ def send_next_batch(session: WorkSession) -> bool:
     batch = create_batch(session.run)
     with open_scratch_folder(settings.SCRATCH_DIR, "batch-") as folder:
         file = folder / f"{batch_mark(batch)}.jsonl"
-        with file.open("wb") as out:
-            batch.calls_sent = sum(len(claimed) for claimed in fill_batch(session, batch, out.write))
+        try:
+            with file.open("wb") as out:
+                batch.calls_sent = sum(len(claimed) for claimed in fill_batch(session, batch, out.write))
+        except StopRun as error:  # a variable of the endpoint is not set, or not one that the judge may name
+            fail_batch(batch, str(error))
+            return False
         if not batch.calls_sent:
             delete_jobs(POLL_BATCH, [batch.pk])
             batch.delete()
