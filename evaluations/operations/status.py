@@ -34,6 +34,7 @@ MOST_COUNTED: Final = 1000
 SWEEP_LEASE: Final = "sweep"
 # In the errors of RabbitMQ and Redis.
 REFUSED_BY_BROKER: Final = ("access_refused", "authentication required", "invalid username-password pair")
+START_A_WORKER: Final = "Start everything with make run, or only a worker with make worker."
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,6 @@ def sweep_age(measures: Measures) -> float:
 def describe_background(measures: Measures) -> Findings:
     """The measures in sentences, each with advice where something is wrong."""
     yield from describe_workers(measures)
-    if not measures.workers:
-        return
     yield describe_sweep(measures)
     yield describe_waiting("queue", describe_queue(measures), measures.oldest_job_seconds, measures)
     yield describe_waiting("calls", describe_calls(measures), measures.oldest_call_seconds, measures)
@@ -198,7 +197,7 @@ def describe_workers(measures: Measures) -> Findings:
         yield problem_finding(
             "workers",
             "No worker is running: nothing is judged, imported or sent in the background.",
-            "Start everything with make run, or only a worker with make worker.",
+            START_A_WORKER,
         )
         return
     names = ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in measures.workers)
@@ -209,6 +208,8 @@ def describe_workers(measures: Measures) -> Findings:
 
 def describe_sweep(measures: Measures) -> Finding:
     if (age := sweep_age(measures)) > LATE_SWEEP_SECONDS:
+        if not measures.workers:
+            return warning_finding("sweep", f"The last sweep was {format_age(age)} ago.", START_A_WORKER)
         advice = "Look at the worker's log, and start the workers again."
         return problem_finding("sweep", f"The last sweep was {format_age(age)} ago: the workers are stuck.", advice)
     return ok_finding(
@@ -233,9 +234,12 @@ def describe_calls(measures: Measures) -> str:
 def describe_waiting(part: str, summary: str, seconds: float | None, measures: Measures) -> Finding:
     if seconds is None or seconds <= STANDSTILL_SECONDS:
         return ok_finding(part, summary)
+    sentence = f"{summary[0].upper()}{summary[1:]}."
+    if not measures.workers:
+        return warning_finding(part, sentence, START_A_WORKER)
     advice = "Look at the worker's log, and start the workers again, or more of them."
     build = warning_finding if measures.is_working else problem_finding
-    return build(part, f"{summary[0].upper()}{summary[1:]}.", advice)
+    return build(part, sentence, advice)
 
 
 def describe_disk(free: int) -> Finding:

@@ -19,7 +19,7 @@ from tests.serving.test_garbage import GARBAGE
 
 pytestmark = pytest.mark.worker
 
-OUTAGE_SECONDS: Final = 20.0
+OUTAGE_SECONDS: Final = 60.0
 SHORT_OUTAGE_SECONDS: Final = 3.0
 ENDPOINT_OUTAGE_SECONDS: Final = 10.0
 # With the static files and the database of a new site half of it is free.

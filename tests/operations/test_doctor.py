@@ -11,12 +11,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from evaluations.models.jobs import Worker
+from evaluations.jobs.queue import enqueue_job
+from evaluations.models.jobs import Job, Lease, Worker
 from evaluations.models.judges import Endpoint
 from evaluations.models.webhooks import OutboxEntry
 from evaluations.operations.doctor import run_checks
 from evaluations.operations.findings import Finding, Health
-from evaluations.operations.status import GIGABYTE
+from evaluations.operations.status import GIGABYTE, SWEEP_LEASE
 from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_evaluation
 from tests.helpers.llm_server import LLMServer, answer_well, llm_server
@@ -76,6 +77,17 @@ def test_whatever_is_found_to_be_mended_comes_with_what_to_do(data: Path) -> Non
 
 def test_no_worker_is_a_problem(data: Path) -> None:
     assert the_only(Health.PROBLEM).summary.startswith("No worker is running")
+
+
+def test_what_waits_is_told_where_no_worker_runs_too(data: Path) -> None:
+    long_ago = timezone.now() - timedelta(hours=2)
+    Lease.objects.create(name=SWEEP_LEASE, until=long_ago, ended_at=long_ago)
+    job = enqueue_job("render_ahead", 1, evaluation=make_evaluation())
+    Job.objects.filter(pk=job.pk).update(queued_at=timezone.now() - timedelta(hours=1))
+    told = {one.part: (one.health, one.summary) for one in run_checks(lambda: None)}
+    assert told["sweep"] == (Health.WARNING, "The last sweep was 2 hours ago.")
+    assert told["queue"][0] is Health.WARNING
+    assert told["queue"][1].endswith("the oldest for 1 hour.")
 
 
 def test_a_worker_of_another_version_is_named(worker: Worker) -> None:
