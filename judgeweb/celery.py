@@ -7,8 +7,7 @@ import time
 from typing import Any, Final
 
 from celery import Celery
-from celery.signals import celeryd_after_setup, worker_shutdown, worker_shutting_down
-from celery.worker import state
+from celery.signals import celeryd_after_setup, task_postrun, task_prerun, worker_shutdown, worker_shutting_down
 
 from judgeweb.processor_turns import give_way, shorten_turns
 
@@ -18,6 +17,10 @@ SWEEP_SECONDS: Final = 5.0
 SWEEP_RETRY_SECONDS: Final = 1.0  # while another worker sweeps, or has just done so
 LOOK_SECONDS: Final = 60.0
 LEAVE_SECONDS: Final = 5.0
+
+# The ids of tasks that messages brought. Celery's own count keeps those for ever that could not be acknowledged
+# because the connection broke just then, and which it never began.
+TASKS_AT_WORK: Final[set[str]] = set()
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +38,20 @@ def start_work(instance: Any, **details: object) -> None:
 
     shorten_turns()
     give_way(settings.WORKER_NICENESS)
-    offer_slots(instance.concurrency, count_busy=lambda: len(state.active_requests))
+    offer_slots(instance.concurrency, count_busy=lambda: len(TASKS_AT_WORK))
     HEART.start()
     TIMER.start()
+
+
+@task_prerun.connect
+def note_begun_task(task_id: str, task: Any, **details: object) -> None:
+    if not task.request.is_eager:  # work that no message brought is counted where it is taken
+        TASKS_AT_WORK.add(task_id)
+
+
+@task_postrun.connect
+def note_ended_task(task_id: str, **details: object) -> None:
+    TASKS_AT_WORK.discard(task_id)
 
 
 @worker_shutting_down.connect
