@@ -197,6 +197,9 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for ever: workers go on by the da
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# After a lost connection Celery would raise the reduced count again in the threads of tasks: several of them read one
+# connection to RabbitMQ then, and each waits for the answer that another one has read.
+CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_CONCURRENCY = read_whole_number("JUDGEWEB_WORKER_THREADS", 4, 1, 64)
 # Workers use what pages leave of the processors: 0 lets them compete.
