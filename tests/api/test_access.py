@@ -17,9 +17,11 @@ from ninja import Schema
 from evaluations.api_site import HTTP_METHODS, build_openapi
 from evaluations.domain.reviews import Reveal
 from evaluations.domain.roles import Role, Scope
+from evaluations.domain.security import SecurityEventKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
+from evaluations.models.sign_ins import SecurityEvent
 from evaluations.models.users import ApiToken, User
 from tests.factories.evaluations import make_evaluation, make_member, make_user
 from tests.factories.full_evaluation import FullEvaluation, every_row, make_full_evaluation
@@ -147,6 +149,8 @@ def test_without_a_token_that_is_known_and_in_force_nothing_opens(marked: FullEv
             if (answer.status_code, answer.json()["code"]) != (401, code):
                 wrong.append((door.name, code, answer.status_code))
     assert wrong == []
+    recorded = SecurityEvent.objects.filter(kind=SecurityEventKind.SIGN_IN_FAILED, user=marked.owner)
+    assert recorded.delete()[0] == 1, "the expired token, the first time"
     assert rows() == before
 
 
