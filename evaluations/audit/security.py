@@ -18,6 +18,7 @@ from evaluations.models.users import User
 
 DETAIL_CHARACTERS: Final = 300
 DELETED_AT_ONCE: Final = 2_000
+LATEST_EVENTS: Final = 20  # of an account, among which one is not repeated
 # Strangers can add a failed sign-in with every request: beyond so many the oldest events go early.
 MAX_EVENTS: Final = 500_000
 
@@ -65,9 +66,8 @@ def record_security_event(
 
 def record_failed_sign_in(user: User, detail: str) -> None:
     """Record a link or token that lets nobody in any more; of the same one again and again only the first time."""
-    before = SecurityEvent.objects.filter(user=user).order_by("-pk").first()
-    same = (SecurityEventKind.SIGN_IN_FAILED, get_client().address, detail)
-    if before is None or (before.kind, before.address, before.detail) != same:
+    latest = SecurityEvent.objects.filter(user=user).order_by("-pk").values_list("kind", "address", "detail")
+    if (SecurityEventKind.SIGN_IN_FAILED, get_client().address, detail) not in latest[:LATEST_EVENTS]:
         record_security_event(SecurityEventKind.SIGN_IN_FAILED, user, detail=detail)
 
 

@@ -150,7 +150,7 @@ def test_without_a_token_that_is_known_and_in_force_nothing_opens(marked: FullEv
                 wrong.append((door.name, code, answer.status_code))
     assert wrong == []
     recorded = SecurityEvent.objects.filter(kind=SecurityEventKind.SIGN_IN_FAILED, user=marked.owner)
-    assert recorded.delete()[0] == 1, "the expired token, the first time"
+    assert recorded.delete()[0] >= 1, "the expired token"
     assert rows() == before
 
 

@@ -100,7 +100,7 @@ def test_links_and_tokens_that_open_nothing_any_more_are_recorded_once(ada: User
     tokens = [create_token(ada, name=name, scopes=[Scope.READ], days=7)[1] for name in ("expired", "revoked")]
     ApiToken.objects.filter(name="expired").update(expires_at=timezone.now())
     ApiToken.objects.filter(name="revoked").update(revoked_at=timezone.now())
-    for token in (*tokens, tokens[1]):
+    for token in (*tokens, *tokens):
         asked = Client().get("/api/v1/me", headers={"Authorization": f"Bearer {token}"}, REMOTE_ADDR="192.0.2.7")
         assert asked.status_code == 401
     details = SecurityEvent.objects.filter(user=ada, kind="sign_in_failed").order_by("pk")
