@@ -172,7 +172,7 @@ def require_right(user: User | None, right: Right) -> None:
         raise RightRefused(right)
 
 
-WITHOUT_RIGHTS: Final = {"can_create_evaluations": False, "can_create_accounts": False, "can_make_links": False}
+WITHOUT_RIGHTS: Final = {columns.account: False for columns in RIGHT_COLUMNS.values()}
 
 
 def list_invitees(user: User) -> "QuerySet[User]":

@@ -65,7 +65,7 @@ def record_security_event(
 
 
 def record_failed_sign_in(user: User, detail: str) -> None:
-    """Record a link or token that lets nobody in any more; of the same one again and again only the first time."""
+    """Record the use of a sign-in link or token that no longer works. A repeat is not recorded again."""
     latest = SecurityEvent.objects.filter(user=user).order_by("-pk").values_list("kind", "address", "detail")
     if (SecurityEventKind.SIGN_IN_FAILED, get_client().address, detail) not in latest[:LATEST_EVENTS]:
         record_security_event(SecurityEventKind.SIGN_IN_FAILED, user, detail=detail)

@@ -81,7 +81,7 @@ def match_endpoints(endpoints: JsonMapping) -> RestoredEndpoints:
 
 
 def create_restored_endpoint(columns: JsonMapping) -> Endpoint:
-    """An endpoint that is sent no secret and offered to nobody: whoever wrote the file chose its address."""
+    """A new endpoint without secrets that is not offered to evaluations: its address comes from the file."""
     settings = {name: columns[name] for name in ENDPOINT_COLUMNS if name in columns and name != "key_variable"}
     for name in ("extra_headers", "extra_query", "extra_body"):
         extras = settings.get(name, {})

@@ -269,7 +269,7 @@ def find_sign_in_link(token: str) -> SignInLink:
     if link is None:
         raise SignInLinkRefused("There is no such sign-in link: part of the address may be missing.")
     if not link.user.is_active:
-        raise SignInLinkRefused("This account is disabled: ask whoever runs this server.", link.user)
+        raise SignInLinkRefused("This account is disabled. Ask a site administrator to enable it.", link.user)
     if link.used_at is not None:
         raise SignInLinkRefused(USED_LINK, link.user)
     if link.has_expired:

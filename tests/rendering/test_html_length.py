@@ -1,4 +1,4 @@
-"""The HTML of a text is bounded by its length, whatever it repeats, and long addresses are cut in the middle."""
+"""The HTML of a text is bounded by the length of the text, and long addresses are shortened in the middle."""
 
 import tracemalloc
 from html import unescape

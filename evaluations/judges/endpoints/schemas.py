@@ -91,7 +91,7 @@ class SpendingOut(Schema):
     """The requests of an evaluation at an endpoint on one UTC day. It survives both."""
 
     day: date
-    evaluation: str = Field(description="its name on that day; empty: tests of the endpoint")
+    evaluation: str = Field(description="its name on that day; blank for tests of the endpoint")
     requests: int
     tokens_in: int
     tokens_out: int

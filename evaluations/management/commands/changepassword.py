@@ -21,7 +21,7 @@ class Command(ProductCommand):
         if user is None:
             raise InputRefused(f"There is no account “{options['username']}”.")
         password = getpass(f"New password of {user.username}: ")
-        if getpass("The same again: ") != password:
+        if getpass("Repeat the password: ") != password:
             raise InputRefused("The two passwords differ. Nothing was changed.")
         set_password(user, password, by=None)
-        self.stdout.write(f"The password of {user.username} is set. All sessions, sign-in links and tokens have ended.")
+        self.stdout.write(f"The password of {user.username} is set. Sessions, sign-in links, and tokens have ended.")

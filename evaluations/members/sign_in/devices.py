@@ -22,7 +22,7 @@ DIGEST_CHARACTERS: Final = 16
 class Device:
     """A browser with the accounts that it signed in to, the last one at the end: the password of each by its id.
 
-    Of a password there is a digest. Whoever signed in before the password was changed may have been somebody else.
+    A password is a digest. A browser that signed in with an earlier password may belong to somebody else.
     """
 
     id: str
