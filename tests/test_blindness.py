@@ -353,7 +353,7 @@ def test_the_two_evaluations_differ_for_whoever_may_see_all(monkeypatch: pytest.
     def walk(made: Walk) -> None:
         made.browser.force_login(made.twin.owner)
         for pk in made.twin.comparisons.values():
-            made.ask("GET", f"/e/twin/comparisons/{pk}")
+            made.ask("GET", f"/e/twin/data/comparisons/{pk}")
 
     one, other = (answers_of(monkeypatch, walk, exchanged=exchanged) for exchanged in (False, True))
     assert len(differing(one, other)) == len(TEXTS) - 1, f"all but “{SAVED}”"

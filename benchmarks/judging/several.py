@@ -57,7 +57,7 @@ def web_meanwhile(in_flight: int, latency: float, seconds: float) -> None:
     with server(latency) as serving, workers_running(1), web_running() as cookie:
         judge = judge_of(int(in_flight / latency * seconds / 2), serving.base_url, in_flight=in_flight)
         Membership.objects.create(evaluation=judge.evaluation, user=User.objects.get(username="bench"), role=Role.OWNER)
-        path = f"/e/{judge.evaluation.slug}/comparisons"
+        path = f"/e/{judge.evaluation.slug}/data/comparisons"
         quiet = page_times(path, cookie, 3)
         run = start_run(judge, user=None)
         plan_run_calls(run.pk, until=float("inf"))

@@ -270,7 +270,7 @@ def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> H
 
 
 @require_POST
-def adjudication_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def resolution_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     resolution = get_resolution_or_404(request.user, slug, pk)
     comparison, aspect = resolution.comparison, resolution.aspect
     try:

@@ -62,7 +62,7 @@ def evaluation_archive(request: AuthenticatedRequest, slug: str) -> HttpResponse
 
 
 @require_POST
-def evaluation_bring_back(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+def evaluation_restore(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     take_from_archive(evaluation, user=user)

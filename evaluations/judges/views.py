@@ -240,7 +240,7 @@ def form_endpoint(form: JudgeForm, endpoints: "QuerySet[Endpoint]") -> Endpoint 
 
 
 @require_POST
-def judge_try(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def judge_test(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Start a test call; a failed one is repeated."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     subject, shown = get_subject_or_404(request.POST, row), parse_order(request.POST)
@@ -252,12 +252,12 @@ def judge_try(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect(f"{reverse('judge', args=[slug, pk])}?{query}#try")
-    return redirect(f"{reverse('judge_tried', args=[slug, pk])}?{query}&run={run.pk}#try")
+    return redirect(f"{reverse('judge_test_result', args=[slug, pk])}?{query}&run={run.pk}#try")
 
 
 @never_cache
 @require_safe
-def judge_tried(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def judge_test_result(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The judge's page with the test call ``run``, or only the test call for a page that polls."""
     row = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
     test_call = find_requested_test_call(request, row)

@@ -44,7 +44,7 @@ def render_new_link(
     request: AuthenticatedRequest, person: User, link: str, evaluation: Evaluation | None = None
 ) -> HttpResponse:
     context = {
-        "page": "people" if evaluation else "accounts",
+        "page": "members" if evaluation else "accounts",
         "evaluation": evaluation,
         "person": person,
         "link": link,

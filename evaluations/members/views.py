@@ -42,7 +42,7 @@ class MemberWork:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def people(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+def members(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The list; a POST adds a person."""
     user = request.user
     if request.method != "POST":
@@ -68,7 +68,7 @@ def people(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     else:
         messages.success(request, f"“{membership.user.username}” takes part now, and signs in as before.")
         warn_of_unclaimed(request, membership.user)
-    return redirect("people", slug)
+    return redirect("members", slug)
 
 
 def warn_of_unclaimed(request: AuthenticatedRequest, person: User) -> None:
@@ -85,7 +85,7 @@ def warn_of_unclaimed(request: AuthenticatedRequest, person: User) -> None:
 
 @never_cache
 @require_http_methods(["POST"])
-def people_invite(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+def member_invite(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """Invite a name. The answer is the same whether or not an account has it."""
     evaluation = require_evaluation(request.user, slug, Action.OWN)
     form = MemberForm(request.POST)
@@ -103,44 +103,44 @@ def people_invite(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         f"“{invitation.username}” is invited. The person with this username finds the invitation on their evaluations "
         "page and accepts it there.",
     )
-    return redirect("people", slug)
+    return redirect("members", slug)
 
 
 @require_http_methods(["POST"])
-def people_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def member_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
     form = RoleForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose one of the roles.")
-        return redirect("people", slug)
+        return redirect("members", slug)
     with show_refusal(request):
         role = Role(form.cleaned_data["role"])
         set_role(membership.evaluation, membership.user, role, by=request.user)
         messages.success(request, f"{membership.user} is {role} now.")
-    return redirect("people", slug)
+    return redirect("members", slug)
 
 
 @require_http_methods(["POST"])
-def people_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def member_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
     try:
         remove_member(membership, by=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
-        return redirect("people", slug)
+        return redirect("members", slug)
     messages.success(request, f"{membership.user} no longer takes part. Every review stays.")
-    return redirect("evaluations" if membership.user == request.user else reverse("people", args=[slug]))
+    return redirect("evaluations" if membership.user == request.user else reverse("members", args=[slug]))
 
 
 @never_cache
 @require_http_methods(["POST"])
-def people_link(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def member_link(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     membership = get_membership_or_404(request, slug, pk)
     try:
         link = create_link_url(request, membership.user, membership.evaluation)
     except InputRefused as refused:
         messages.error(request, str(refused))
-        return redirect("people", slug)
+        return redirect("members", slug)
     return render_new_link(request, membership.user, link, membership.evaluation)
 
 
@@ -153,7 +153,7 @@ def render_members(
     invitees = list_invitees(user).filter(memberships__evaluation=evaluation, is_active=True).exclude(pk=user.pk)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
     context = {
-        "page": "people",
+        "page": "members",
         "evaluation": evaluation,
         "members": page,
         "done": work_by_member(evaluation, page.rows) if sees_all else {},

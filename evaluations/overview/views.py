@@ -111,13 +111,13 @@ def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
 
 
 @require_safe
-def events(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+def activity(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     events_of_evaluation = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     page = paginate(request, events_of_evaluation, newest_first=True)
     rows = [(event, list(list_event_changes(event))) for event in page.rows]
-    context = {"page": "events", "evaluation": evaluation, "rows": rows, "page_of_rows": page}
-    return render(request, "events/events.html", context)
+    context = {"page": "activity", "evaluation": evaluation, "rows": rows, "page_of_rows": page}
+    return render(request, "activity/activity.html", context)
 
 
 @require_safe

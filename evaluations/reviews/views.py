@@ -234,7 +234,7 @@ def review_undo(page: ReviewContext) -> HttpResponse:
 
 @require_POST
 @with_review_page
-def review_again(page: ReviewContext) -> HttpResponse:
+def review_reopen(page: ReviewContext) -> HttpResponse:
     """Reopen the review after the judge answered, or keep the choices."""
     keeps = page.request.POST.get("then") == "leave"
     try:

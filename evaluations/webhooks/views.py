@@ -97,7 +97,7 @@ def webhook_secret(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRes
 
 
 @require_POST
-def webhook_again(request: AuthenticatedRequest, slug: str, pk: int, delivery: int) -> HttpResponse:
+def webhook_retry(request: AuthenticatedRequest, slug: str, pk: int, delivery: int) -> HttpResponse:
     deliveries = Delivery.objects.filter(webhook=get_webhook_or_404(request, slug, pk))
     row = get_object_or_404(deliveries.select_related("webhook__evaluation"), pk=delivery)
 

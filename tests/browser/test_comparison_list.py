@@ -15,7 +15,7 @@ ONE_ROW = (
 
 
 def search(page: Page, words: str) -> None:
-    page.goto("/e/example/comparisons")
+    page.goto("/e/example/data/comparisons")
     page.get_by_label("Words in its texts").press_sequentially(words)
 
 
@@ -39,7 +39,7 @@ def test_a_search_that_cannot_be_says_so_while_one_types(owner_page: Page) -> No
 
 
 def test_one_box_chooses_the_page_and_shows_when_it_is_not_whole(owner_page: Page) -> None:
-    owner_page.goto("/e/example/comparisons")
+    owner_page.goto("/e/example/data/comparisons")
     whole = owner_page.get_by_label("Choose all on this page")
     boxes = owner_page.get_by_label(re.compile(r"Choose comparison \d+"))
     whole.check()
@@ -53,7 +53,7 @@ def test_one_box_chooses_the_page_and_shows_when_it_is_not_whole(owner_page: Pag
 
 
 def test_a_file_with_a_long_name_makes_no_page_wider_than_its_window(owner_page: Page) -> None:
-    owner_page.goto("/e/example/imports/new")
+    owner_page.goto("/e/example/data/imports/new")
     file = {"name": f"{'n' * 150}.csv", "mimeType": "text/csv", "buffer": ONE_ROW}
     owner_page.get_by_label("File", exact=True).set_input_files(file)  # type: ignore[arg-type]
     owner_page.get_by_role("button", name="Check the file").click()

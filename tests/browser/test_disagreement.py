@@ -58,7 +58,7 @@ def opened(page: Page, number: int, query: str = "") -> Page:
 
 
 def address(number: int, query: str = "") -> str:
-    return f"/e/differing/disagreements/{number}{query}"
+    return f"/e/differing/review/disagreements/{number}{query}"
 
 
 def here(page: Page) -> str:
@@ -138,7 +138,7 @@ def test_of_a_conversation_the_last_question_is_in_sight(owner_page: Page, produ
     product.manage("import_comparisons", "talk", str(file))
     find = "print(Comparison.objects.get(evaluation__slug='talk').pk)"
     number = product.manage("shell", "-c", find).stdout.split()[-1]
-    owner_page.goto(f"/e/talk/disagreements/{number}")
+    owner_page.goto(f"/e/talk/review/disagreements/{number}")
     expect(owner_page.get_by_text("Is it so?")).to_be_in_viewport(ratio=1)
     assert owner_page.evaluate("document.getElementById('query-text').scrollTop") > 0
 

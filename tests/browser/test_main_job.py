@@ -41,7 +41,7 @@ def make_evaluation(page: Page) -> None:
 
 
 def import_pandalm(page: Page, file: Path) -> None:
-    page.goto("/e/pandalm/imports/new")
+    page.goto("/e/pandalm/data/imports/new")
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Check the file").click()
     page.get_by_role("button", name="Store 999 rows").click(timeout=ONE_MINUTE)
@@ -53,7 +53,7 @@ def import_pandalm(page: Page, file: Path) -> None:
 def run_the_baseline(page: Page) -> None:
     page.goto("/e/pandalm/judges/new")
     page.get_by_role("button", name="Make this judge").click()
-    page.goto("/e/pandalm/runs/new")
+    page.goto("/e/pandalm/judges/runs/new")
     expect(page.locator("#estimate")).to_contain_text("1,998")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#progress")).to_contain_text("1,998 of 1,998", timeout=2 * ONE_MINUTE)
@@ -85,7 +85,7 @@ def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:
 
 
 def see_agreement(page: Page) -> None:
-    page.goto("/e/pandalm/report")
+    page.goto("/e/pandalm/results")
     for aspect in ASPECTS:
         expect(page.locator(f"#aspect-{aspect}")).to_contain_text(re.compile(r"\b10\b"))
     expect(page.locator("#aspect-overall")).to_contain_text("annotator1")
@@ -93,7 +93,7 @@ def see_agreement(page: Page) -> None:
 
 
 def export(page: Page) -> Download:
-    page.goto("/e/pandalm/exports/new")
+    page.goto("/e/pandalm/export/new")
     with page.expect_download() as downloading:
         page.get_by_role("button", name="Export 999 comparisons").click()
     return downloading.value

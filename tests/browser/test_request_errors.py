@@ -56,7 +56,7 @@ def notice_of(page: Page) -> Locator:
 
 @pytest.mark.parametrize("status", SENTENCES)
 def test_a_preview_that_fails_says_so_and_keeps_what_was_entered(page: Page, status: int) -> None:
-    page.goto("/e/example/rubrics/1/next")
+    page.goto("/e/example/judges/rubrics/1/next")
     look = page.locator("#look")
     before = look.inner_text()
     fail(page, status)
@@ -73,7 +73,7 @@ def test_a_preview_that_fails_says_so_and_keeps_what_was_entered(page: Page, sta
 
 
 def test_a_choice_whose_estimate_fails_is_kept(page: Page) -> None:
-    page.goto("/e/example/runs/new")
+    page.goto("/e/example/judges/runs/new")
     fail(page, 503)
     page.get_by_label("Comparisons, at most").fill("7")
     page.keyboard.press("Tab")
@@ -82,7 +82,7 @@ def test_a_choice_whose_estimate_fails_is_kept(page: Page) -> None:
 
 
 def test_words_to_search_for_are_kept(page: Page) -> None:
-    page.goto("/e/example/comparisons")
+    page.goto("/e/example/data/comparisons")
     rows = page.locator("#list tbody tr")
     number = rows.count()
     fail(page, 503)
@@ -94,7 +94,7 @@ def test_words_to_search_for_are_kept(page: Page) -> None:
 
 @pytest.mark.parametrize("status", [503, 0])
 def test_going_back_to_what_cannot_be_fetched_says_so(page: Page, status: int) -> None:
-    page.goto("/e/example/comparisons")
+    page.goto("/e/example/data/comparisons")
     page.get_by_label("Words in its texts").press_sequentially("water")
     expect(page).to_have_url(re.compile("q=water$"))
     fail(page, status)

@@ -182,7 +182,7 @@ def test_who_was_taken_out_is_told_so_beside_the_panel(
     study: Study, review_page: Page, name: str, browser: Browser, new_page: NewPage
 ) -> None:
     owner = new_page(storage_state=study.person(browser, "owner", "owner"))
-    owner.goto(f"/e/{study.slug}/people")
+    owner.goto(f"/e/{study.slug}/settings/members")
     row = owner.locator("tr", has_text=f"{name}-{study.slug}")
     row.locator("summary", has_text="Remove").click()
     row.get_by_role("button", name="Remove").click()

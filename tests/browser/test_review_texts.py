@@ -42,10 +42,10 @@ def addresses(product: Product, browser: Browser, owner_state: StorageState, tmp
     product.manage("create_evaluation", "reading", "--name", "Reading", "--owner", "owner")
     product.manage("import_comparisons", "reading", str(file))
     context = browser.new_context(base_url=product.address, storage_state=owner_state)
-    html = context.request.get("/e/reading/comparisons").text()
+    html = context.request.get("/e/reading/data/comparisons").text()
     context.close()
     # A list shows comparisons in the order in which they came.
-    numbers = list(dict.fromkeys(re.findall(r"/e/reading/comparisons/(\d+)", html)))
+    numbers = list(dict.fromkeys(re.findall(r"/e/reading/data/comparisons/(\d+)", html)))
     return {row["query"]: f"/e/reading/review/{number}" for row, number in zip(ROWS, numbers, strict=True)}
 
 

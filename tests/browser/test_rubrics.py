@@ -12,7 +12,7 @@ PASTED = "Query: {question}\nOne: {answer_a}\nTwo: {answer_b}\nMind the {style}.
 
 def test_a_pasted_prompt_is_mapped_changed_and_written(owner_page: Page) -> None:
     page = owner_page
-    page.goto("/e/example/rubrics/new")
+    page.goto("/e/example/judges/rubrics/new")
     page.get_by_label("The prompt, or a document").fill(PASTED)
     page.get_by_role("button", name="Go on").click()
     expect(page.get_by_label("{answer_a}")).to_have_value("response_a")
@@ -33,7 +33,7 @@ def test_a_pasted_prompt_is_mapped_changed_and_written(owner_page: Page) -> None
 
 def test_what_does_not_belong_to_a_choice_is_out_of_the_way(owner_page: Page) -> None:
     page = owner_page
-    page.goto("/e/example/rubrics/new")
+    page.goto("/e/example/judges/rubrics/new")
     expect(page.get_by_label("Name of the metric")).to_be_hidden()
     page.get_by_label("A metric against a reference answer").check()
     expect(page.get_by_label("Name of the metric")).to_be_visible()
@@ -47,7 +47,7 @@ def test_lines_of_the_page_are_removed_and_a_missing_placeholder_is_told_as_the_
 ) -> None:
     product.manage("shell", "-c", "Query.objects.update(reference='Nine.')")
     page = owner_page
-    page.goto("/e/example/rubrics/new")
+    page.goto("/e/example/judges/rubrics/new")
     page.get_by_label("The prompt, or a document").fill(f"Skip to content\n{PASTED.replace('{style}', 'style')}\nCopy")
     page.get_by_role("button", name="Go on").click()
     page.get_by_role("button", name="Remove these lines").click()

@@ -42,7 +42,7 @@ def four(evaluation: Evaluation) -> list[Comparison]:
 
 
 def act(client: Client, query: dict[str, object] | None = None, **given: object) -> str:
-    address = reverse("comparisons_act", args=["study"], query=query or {})
+    address = reverse("comparisons_bulk_action", args=["study"], query=query or {})
     return html_of(client.post(address, given, follow=True))
 
 
@@ -149,7 +149,7 @@ def test_a_name_that_is_too_long_is_refused_in_words(
     as_owner: Client, four: list[Comparison], act: str, said: str
 ) -> None:
     sent = {"act": act, act: "y" * 121, "comparison": four[0].pk}
-    assert said in html_of(as_owner.post(reverse("comparisons_act", args=["study"]), sent, follow=True))
+    assert said in html_of(as_owner.post(reverse("comparisons_bulk_action", args=["study"]), sent, follow=True))
 
 
 def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(

@@ -53,7 +53,7 @@ def page(client: Client, **query: object) -> str:
 
 def shown(text: str) -> list[int]:
     """The numbers of the comparisons that a page lists."""
-    return [int(pk) for pk in re.findall(r'href="/e/study/comparisons/(\d+)"', text)]
+    return [int(pk) for pk in re.findall(r'href="/e/study/data/comparisons/(\d+)"', text)]
 
 
 def test_the_empty_list_says_how_to_fill_it(as_owner: Client) -> None:

@@ -49,7 +49,7 @@ def page(client: Client, status: int = 200, **query: object) -> str:
 
 
 def listed(text: str) -> list[int]:
-    return [int(pk) for pk in re.findall(r'href="/e/study/disagreements/(\d+)[?"]', text)]
+    return [int(pk) for pk in re.findall(r'href="/e/study/review/disagreements/(\d+)[?"]', text)]
 
 
 def words(text: str) -> str:
@@ -100,7 +100,7 @@ def test_every_filter_stands_in_the_address_and_goes_along(as_owner: Client, eva
         text = page(as_owner, **query)
         assert listed(text) == due, query
         name, value = next(iter(query.items()))
-        assert f"{name}={value}" in re.findall(r'href="/e/study/disagreements/\d+\?([^"]+)"', text)[0]
+        assert f"{name}={value}" in re.findall(r'href="/e/study/review/disagreements/\d+\?([^"]+)"', text)[0]
 
 
 def test_what_was_settled_stands_under_a_heading_of_its_own(as_owner: Client, evaluation: Evaluation) -> None:

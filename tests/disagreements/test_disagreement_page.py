@@ -76,7 +76,7 @@ def history_of(text: str) -> str:
 
 def settle(client: Client, comparison: Comparison, status: int = 302, **given: Any) -> str:
     sent = {"aspect": "clarity", "choice": "B", "reason": "B is clearer.", "version": 0, **given}
-    answer = client.post(address("disagreement_settle", comparison.pk), sent)
+    answer = client.post(address("disagreement_resolve", comparison.pk), sent)
     assert answer.status_code == status
     return html_of(answer)
 
@@ -181,7 +181,7 @@ def test_a_reviewer_finds_nothing_before_their_first_save(
         )
     client.force_login(user)
     for method in (client.get, client.post):
-        for name in ("disagreement", "disagreement_comment", "disagreement_why"):
+        for name in ("disagreement", "disagreement_comment", "disagreement_explain"):
             assert method(address(name, comparison.pk)).status_code in (404, 405)
     assert client.post(address("disagreement_comment", comparison.pk), {"text": "hello"}).status_code == 404
 
@@ -305,7 +305,7 @@ def test_of_two_who_settle_at_once_the_second_sees_both(
 def test_it_can_be_opened_again(as_ada: Client, comparison: Comparison) -> None:
     settle(as_ada, comparison)
     made = Adjudication.objects.get()
-    assert as_ada.post(address("adjudication_withdraw", made.pk), {"version": made.version}).status_code == 302
+    assert as_ada.post(address("resolution_withdraw", made.pk), {"version": made.version}).status_code == 302
     assert not Adjudication.objects.exists()
     assert Label.objects.get(aspect__key="clarity").source == "split"
 
@@ -323,11 +323,13 @@ def test_nothing_is_settled_or_said_in_an_archived_evaluation(
 def test_next_and_previous_keep_to_the_line_they_came_from(as_ada: Client, evaluation: Evaluation) -> None:
     first, _, last = (two_who_differ(evaluation, aspect) for aspect in ("clarity", "depth", "clarity"))
     text = page(as_ada, first, aspect="clarity")
-    assert f'rel="next" href="/e/study/disagreements/{last.pk}?aspect=clarity"' in text
+    assert f'rel="next" href="/e/study/review/disagreements/{last.pk}?aspect=clarity"' in text
     assert 'rel="prev"' not in text
-    assert f'rel="prev" href="/e/study/disagreements/{first.pk}?aspect=clarity"' in page(as_ada, last, aspect="clarity")
+    assert f'rel="prev" href="/e/study/review/disagreements/{first.pk}?aspect=clarity"' in page(
+        as_ada, last, aspect="clarity"
+    )
     answer = as_ada.post(
-        address("disagreement_settle", first.pk, aspect="clarity"),
+        address("disagreement_resolve", first.pk, aspect="clarity"),
         {"aspect": "clarity", "choice": "A", "reason": "So.", "version": 0},
     )
     assert answer.headers["Location"].endswith(f"/{first.pk}?aspect=clarity")
@@ -356,7 +358,7 @@ def test_ones_own_reason_can_be_given_afterwards(
     review = make_review(rater, comparison, {"clarity": A})
     client.force_login(user)
     sent = {"review": review.pk, "aspect": "clarity", "reason": DifferenceReason.MY_MISTAKE, "note": "I misread it."}
-    assert client.post(address("disagreement_why", comparison.pk), sent).status_code == 302
+    assert client.post(address("disagreement_explain", comparison.pk), sent).status_code == 302
     kept = Verdict.objects.get(review=review, stage="final")
     assert (kept.reason, kept.note, kept.choice) == ("my_mistake", "I misread it.", "A")
     assert Verdict.objects.get(review=review, stage="first").reason == ""
@@ -366,7 +368,7 @@ def test_ones_own_reason_can_be_given_afterwards(
 def test_nobody_explains_the_choices_of_others(as_ada: Client, comparison: Comparison) -> None:
     review = Review.objects.get(rater__name="pat")
     sent = {"review": review.pk, "aspect": "clarity", "reason": DifferenceReason.MY_MISTAKE, "note": ""}
-    assert as_ada.post(address("disagreement_why", comparison.pk), sent).status_code == 404
+    assert as_ada.post(address("disagreement_explain", comparison.pk), sent).status_code == 404
 
 
 # ---- discussing -----------------------------------------------------------------------------
@@ -439,7 +441,7 @@ def test_every_change_stands_in_the_history_from_what_to_what(as_ada: Client, ev
     made = Adjudication.objects.get()
     settle(as_ada, comparison, aspect=key, choice="tie", reason="On second thoughts.", version=made.version)
     made.refresh_from_db()
-    as_ada.post(address("adjudication_withdraw", made.pk), {"version": made.version})
+    as_ada.post(address("resolution_withdraw", made.pk), {"version": made.version})
     as_ada.post(address("disagreement_comment", comparison.pk), {"text": "private-words"})
     as_ada.post(address("comment_withdraw", Comment.objects.get().pk))
     text = page(as_ada, comparison)

@@ -87,7 +87,7 @@ def test_a_rubric_of_another_evaluation_cannot_be_chosen(client: Client, evaluat
 
 
 @pytest.mark.parametrize("role", [Role.REVIEWER, Role.ADJUDICATOR, Role.VIEWER])
-@pytest.mark.parametrize("address", ["evaluation_settings", "evaluation_archive", "evaluation_bring_back"])
+@pytest.mark.parametrize("address", ["evaluation_settings", "evaluation_archive", "evaluation_restore"])
 def test_only_owners_and_managers_change_it(client: Client, evaluation: Evaluation, role: Role, address: str) -> None:
     client.force_login(make_member(evaluation, role))
     assert client.post(reverse(address, args=["study"]), values(evaluation, name="Mine")).status_code == 403
@@ -97,7 +97,7 @@ def test_only_owners_and_managers_change_it(client: Client, evaluation: Evaluati
 
 def test_a_stranger_gets_404(client: Client, evaluation: Evaluation) -> None:
     client.force_login(make_user())
-    for address in ("evaluation_settings", "evaluation_archive", "evaluation_bring_back"):
+    for address in ("evaluation_settings", "evaluation_archive", "evaluation_restore"):
         assert client.post(reverse(address, args=["study"])).status_code == 404
 
 

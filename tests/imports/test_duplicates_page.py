@@ -77,7 +77,7 @@ def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(
     assert "2 queries: Rayleigh scattering." in text
     before = Evaluation.objects.get().comparisons_changed_at
     told = {"near_duplicate_key": str(Query.objects.get(key="q1").near_duplicate_key)}
-    manager_signed_in.post(reverse("duplicates_together", args=[evaluation.slug]), told)
+    manager_signed_in.post(reverse("duplicates_merge", args=[evaluation.slug]), told)
     assert set(Query.objects.values_list("cluster", flat=True)) == {"q1"}
     assert Query.objects.values("cluster_number").distinct().count() == 1
     assert Evaluation.objects.get().comparisons_changed_at != before

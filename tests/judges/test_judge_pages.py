@@ -42,7 +42,7 @@ def page(client: Client, judge: Judge, name: str = "judge", **parameters: Any) -
 
 def tried(client: Client, judge: Judge, **fields: Any) -> Run:
     """The run that a try starts, worked off."""
-    answer = client.post(reverse("judge_try", args=["study", judge.pk]), fields)
+    answer = client.post(reverse("judge_test", args=["study", judge.pk]), fields)
     run = Run.objects.latest("pk")
     assert answer["Location"].endswith(f"run={run.pk}#try")
     return work_run_here(run)
@@ -127,7 +127,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
         assert len(server.questions) == 1
     call = Call.all_rows.get()
     assert (call.comparison, call.shown, call.state) == (comparison, "swapped", CallState.ANSWERED)
-    shown = page(client, judge, "judge_tried", run=run.pk, subject=comparison.pk, shown="swapped")
+    shown = page(client, judge, "judge_test_result", run=run.pk, subject=comparison.pk, shown="swapped")
     for words in ("The first one answers the question.", "Helpfulness", "tokens in", "took", "finish reason"):
         assert words in shown
     assert "hx-get" not in shown.partition('id="tried"')[2].partition(">")[0]
@@ -140,11 +140,11 @@ def test_a_try_at_work_is_polled_and_the_last_answer_stops_it(
     with llm_server() as server:
         judge = make_llm_judge(evaluation, server.base_url)
         client.post(
-            reverse("judge_try", args=["study", judge.pk]), {"subject": Comparison.objects.earliest("random_order").pk}
+            reverse("judge_test", args=["study", judge.pk]), {"subject": Comparison.objects.earliest("random_order").pk}
         )
         run = Run.objects.get()
         assert nudges == [(WorkerTask.WORK_RUN, (run.pk,))]
-        address = reverse("judge_tried", args=["study", judge.pk])
+        address = reverse("judge_test_result", args=["study", judge.pk])
         waiting = client.get(address, {"run": run.pk}).content.decode()
         assert 'hx-trigger="every 1s"' in waiting
         assert "Reload this page" in waiting
@@ -161,7 +161,7 @@ def test_both_requests_of_two_steps_are_shown(client: Client, evaluation: Evalua
         version = create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
         judge = make_llm_judge(evaluation, server.base_url, version=version)
         run = tried(client, judge, subject=Response.objects.earliest("pk").pk)
-    shown = page(client, judge, "judge_tried", run=run.pk)
+    shown = page(client, judge, "judge_test_result", run=run.pk)
     assert "Verdict of two steps" in shown
     assert Call.all_rows.get().response == Response.objects.earliest("pk")
 
@@ -171,7 +171,7 @@ def test_a_reply_that_cannot_be_read_is_shown_and_can_be_asked_again(client: Cli
     with llm_server(answer_broken) as server:
         judge = make_llm_judge(evaluation, server.base_url, repairs=False)
         run = tried(client, judge, subject=comparison.pk)
-        assert "is broken" in page(client, judge, "judge_tried", run=run.pk)
+        assert "is broken" in page(client, judge, "judge_test_result", run=run.pk)
         before = page(client, judge)
         assert "Ask again" in before
         assert "costs once more" in before
@@ -189,7 +189,7 @@ def test_what_was_answered_is_never_bought_again(client: Client, evaluation: Eva
         assert "Ask it this once" not in shown
         again = tried(client, judge, subject=comparison.pk)
         assert len(server.questions) == 1
-    assert "Nothing was paid this time" in page(client, judge, "judge_tried", run=again.pk)
+    assert "Nothing was paid this time" in page(client, judge, "judge_test_result", run=again.pk)
 
 
 def test_a_server_that_refuses_everything_says_so_on_the_page(client: Client, evaluation: Evaluation) -> None:
@@ -197,7 +197,7 @@ def test_a_server_that_refuses_everything_says_so_on_the_page(client: Client, ev
         judge = make_llm_judge(evaluation, server.base_url)
         run = tried(client, judge, subject=Comparison.objects.earliest("random_order").pk)
     assert run.state == RunState.STOPPED
-    assert "wants a key (401)" in page(client, judge, "judge_tried", run=run.pk)
+    assert "wants a key (401)" in page(client, judge, "judge_test_result", run=run.pk)
 
 
 def test_what_it_may_cost_stands_beside_the_button(client: Client, owner: User, evaluation: Evaluation) -> None:
@@ -231,8 +231,8 @@ def test_a_reviewer_reads_the_prompt_of_made_up_texts_and_sees_nothing_of_any_an
     assert "[[begin response A " in shown
     assert "Filled with a made-up question" in shown
     assert "Try it" not in shown
-    assert client.get(reverse("judge_tried", args=["study", judge.pk]), {"run": run.pk}).status_code == 403
-    assert client.post(reverse("judge_try", args=["study", judge.pk])).status_code == 403
+    assert client.get(reverse("judge_test_result", args=["study", judge.pk]), {"run": run.pk}).status_code == 403
+    assert client.post(reverse("judge_test", args=["study", judge.pk])).status_code == 403
 
 
 @pytest.mark.parametrize("builtin", ["six-aspect", "summary-rating"])
@@ -256,14 +256,16 @@ def test_a_reviewer_learns_of_no_text_whether_it_is_a_or_whose_it_is(
 def test_a_run_of_another_judge_or_of_many_calls_is_no_try(client: Client, evaluation: Evaluation) -> None:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
     other = run_judge_here(make_baseline_judge(evaluation))
-    address = reverse("judge_tried", args=["study", judge.pk])
+    address = reverse("judge_test_result", args=["study", judge.pk])
     assert client.get(address, {"run": other.pk}).status_code == 404
-    assert client.get(reverse("judge_tried", args=["study", other.judge_id]), {"run": other.pk}).status_code == 404
+    assert (
+        client.get(reverse("judge_test_result", args=["study", other.judge_id]), {"run": other.pk}).status_code == 404
+    )
     assert client.get(address, {"run": "x"}).status_code == 404
-    assert client.post(reverse("judge_try", args=["study", judge.pk]), {"subject": "0"}).status_code == 404
+    assert client.post(reverse("judge_test", args=["study", judge.pk]), {"subject": "0"}).status_code == 404
     client.force_login(make_user())
     assert client.get(address, {"run": other.pk}).status_code == 404
-    assert client.post(reverse("judge_try", args=["study", judge.pk])).status_code == 404
+    assert client.post(reverse("judge_test", args=["study", judge.pk])).status_code == 404
 
 
 def test_the_page_costs_the_same_however_many_comparisons_there_are(client: Client, evaluation: Evaluation) -> None:

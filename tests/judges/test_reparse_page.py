@@ -34,7 +34,7 @@ def run(evaluation: Evaluation) -> Run:
 
 
 def address(run: Run) -> str:
-    return reverse("run_reread", args=["study", run.pk])
+    return reverse("run_reparse", args=["study", run.pk])
 
 
 def post(user: User, run: Run) -> Any:

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 def invite_on_page(client: Client, username: str) -> str:
-    address = reverse("people_invite", args=["study"])
+    address = reverse("member_invite", args=["study"])
     page = client.post(address, {"username": username, "role": "reviewer"}, follow=True).content.decode()
     page = re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"|"X-CSRFToken": "[^"]*"|/\d+/withdraw', "", page)
     return page.replace(username, "NAME")
@@ -65,12 +65,12 @@ def test_an_owner_without_the_right_cannot_add_a_person_at_once(
     owner_signed_in: Client, evaluation: Evaluation
 ) -> None:
     make_user("grace")
-    page = owner_signed_in.get(reverse("people", args=["study"])).content.decode()
+    page = owner_signed_in.get(reverse("members", args=["study"])).content.decode()
     assert "Invite a person" in page
     assert "Add a person" not in page
     for name in ("grace", "nobody"):
         sent = {"username": name, "role": "reviewer"}
-        assert owner_signed_in.post(reverse("people", args=["study"]), sent).status_code == 403
+        assert owner_signed_in.post(reverse("members", args=["study"]), sent).status_code == 403
     assert Membership.objects.count() == 1
 
 
@@ -97,13 +97,13 @@ def test_an_owner_does_not_learn_that_somebody_declined(
     owner_signed_in: Client, evaluation: Evaluation, invitation: Invitation
 ) -> None:
     grace = make_user("grace")
-    before, events = owner_signed_in.get(reverse("people", args=["study"])), Event.objects.count()
+    before, events = owner_signed_in.get(reverse("members", args=["study"])), Event.objects.count()
     client = Client()
     client.force_login(grace)
     client.post(reverse("invitation_decline", args=[invitation.pk]))
     assert not list_invitations_for(grace).exists()
     assert list(list_invitations(evaluation)) == [invitation]
-    after = owner_signed_in.get(reverse("people", args=["study"]))
+    after = owner_signed_in.get(reverse("members", args=["study"]))
     assert len(after.content) == len(before.content)
     assert Event.objects.count() == events
     assert client.post(reverse("invitation_accept", args=[invitation.pk])).status_code == 404

@@ -30,7 +30,7 @@ def as_owner(client: Client, owner: User, evaluation: Evaluation) -> Client:
 
 
 def add(client: Client, username: str, role: Role = Role.REVIEWER) -> str:
-    answer = client.post(reverse("people", args=["study"]), {"username": username, "role": role}, follow=True)
+    answer = client.post(reverse("members", args=["study"]), {"username": username, "role": role}, follow=True)
     return answer.content.decode()
 
 
@@ -40,12 +40,12 @@ def test_a_new_person_gets_an_account_and_a_link_that_works(as_owner: Client) ->
     assert link
     grace = Client()
     grace.post(link.group(1))
-    assert grace.get(reverse("people", args=["study"])).status_code == 200
+    assert grace.get(reverse("members", args=["study"])).status_code == 200
 
 
 def test_a_link_is_shown_once(as_owner: Client) -> None:
     add(as_owner, "grace")
-    assert "/sign-in/" not in as_owner.get(reverse("people", args=["study"])).content.decode()
+    assert "/sign-in/" not in as_owner.get(reverse("members", args=["study"])).content.decode()
 
 
 def test_someone_with_an_account_is_added_without_a_link(as_owner: Client) -> None:
@@ -56,7 +56,7 @@ def test_someone_with_an_account_is_added_without_a_link(as_owner: Client) -> No
 
 def test_adding_somebody_twice_says_so_on_the_form(as_owner: Client) -> None:
     add(as_owner, "grace")
-    answer = as_owner.post(reverse("people", args=["study"]), {"username": "grace", "role": "viewer"})
+    answer = as_owner.post(reverse("members", args=["study"]), {"username": "grace", "role": "viewer"})
     assert answer.status_code == 422
     assert "takes part already" in answer.content.decode()
 
@@ -66,15 +66,15 @@ def test_a_new_link_is_made_for_an_account_of_this_evaluation_only(as_owner: Cli
     make_member(evaluation, Role.VIEWER, "was-here-before")
     SignInLink.objects.all().delete()
     grace, other = (Membership.objects.get(user__username=name) for name in ("grace", "was-here-before"))
-    assert as_owner.post(reverse("people_link", args=["study", grace.pk])).status_code == 200
-    answer = as_owner.post(reverse("people_link", args=["study", other.pk]), follow=True)
+    assert as_owner.post(reverse("member_link", args=["study", grace.pk])).status_code == 200
+    answer = as_owner.post(reverse("member_link", args=["study", other.pk]), follow=True)
     assert "manage.py sign_in_link was-here-before" in answer.content.decode()
     assert SignInLink.objects.count() == 1
 
 
 def test_the_last_owner_stays(as_owner: Client, owner: User) -> None:
     mine = Membership.objects.get(user=owner)
-    for address, data in (("people_role", {"role": "viewer"}), ("people_remove", {})):
+    for address, data in (("member_role", {"role": "viewer"}), ("member_remove", {})):
         answer = as_owner.post(reverse(address, args=["study", mine.pk]), data, follow=True)
         assert "needs an owner" in answer.content.decode()
     assert Membership.objects.get(user=owner).role == Role.OWNER
@@ -83,7 +83,7 @@ def test_the_last_owner_stays(as_owner: Client, owner: User) -> None:
 def test_an_owner_who_is_not_the_last_may_leave(as_owner: Client, owner: User, evaluation: Evaluation) -> None:
     make_member(evaluation, Role.OWNER)
     mine = Membership.objects.get(user=owner)
-    answer = as_owner.post(reverse("people_remove", args=["study", mine.pk]))
+    answer = as_owner.post(reverse("member_remove", args=["study", mine.pk]))
     assert answer.headers["Location"] == reverse("evaluations")
     assert not Membership.objects.filter(user=owner).exists()
 
@@ -91,13 +91,13 @@ def test_an_owner_who_is_not_the_last_may_leave(as_owner: Client, owner: User, e
 def test_roles_change_and_the_record_says_from_what_to_what(as_owner: Client, evaluation: Evaluation) -> None:
     grace = make_member(evaluation, Role.VIEWER, "grace")
     membership = Membership.objects.get(user=grace)
-    as_owner.post(reverse("people_role", args=["study", membership.pk]), {"role": "manager"})
+    as_owner.post(reverse("member_role", args=["study", membership.pk]), {"role": "manager"})
     event = Event.objects.filter(verb="set role").latest("pk")
     assert (event.before, event.after) == (
         {"role": "viewer"},
         {"person": "grace", "role": "manager"},
     )
-    as_owner.post(reverse("people_role", args=["study", membership.pk]), {"role": "emperor"})
+    as_owner.post(reverse("member_role", args=["study", membership.pk]), {"role": "emperor"})
     membership.refresh_from_db()
     assert membership.role == Role.MANAGER
 
@@ -106,12 +106,12 @@ def test_roles_change_and_the_record_says_from_what_to_what(as_owner: Client, ev
 def test_others_see_the_list_and_change_nothing(client: Client, evaluation: Evaluation, role: Role) -> None:
     member = make_member(evaluation, role, "grace")
     client.force_login(member)
-    page = client.get(reverse("people", args=["study"])).content.decode()
+    page = client.get(reverse("members", args=["study"])).content.decode()
     assert "olive" in page
     assert "<form" not in page.split("<main", 1)[1]
     mine = Membership.objects.get(user=member)
-    assert client.post(reverse("people", args=["study"]), {"username": "new", "role": "owner"}).status_code == 403
-    for address in ("people_role", "people_remove", "people_link"):
+    assert client.post(reverse("members", args=["study"]), {"username": "new", "role": "owner"}).status_code == 403
+    for address in ("member_role", "member_remove", "member_link"):
         assert client.post(reverse(address, args=["study", mine.pk]), {"role": "owner"}).status_code == 403
     assert Membership.objects.get(user=member).role == role
 
@@ -122,17 +122,17 @@ def test_who_sees_all_reads_how_often_each_skipped_and_why(
     rita = make_member(evaluation, Role.REVIEWER, "rita")
     for reason in ("not <my> field", "", "not <my> field"):
         skip_comparison(rita, make_comparison(evaluation), reason=reason, version=0)
-    page = re.sub(r"\s+", " ", as_owner.get(reverse("people", args=["study"])).content.decode())
+    page = re.sub(r"\s+", " ", as_owner.get(reverse("members", args=["study"])).content.decode())
     assert "<summary>3<" in page
     assert '2 × <span dir="auto">not &lt;my&gt; field</span>' in page
     assert "no reason" in page
     client.force_login(rita)
-    assert "field" not in client.get(reverse("people", args=["study"])).content.decode().split("<main")[1]
+    assert "field" not in client.get(reverse("members", args=["study"])).content.decode().split("<main")[1]
 
 
 def test_a_member_of_another_evaluation_cannot_be_reached_through_this_one(as_owner: Client) -> None:
     elsewhere = Membership.objects.get(evaluation=make_evaluation(make_user("victor")))
-    for address in ("people_role", "people_remove", "people_link"):
+    for address in ("member_role", "member_remove", "member_link"):
         assert as_owner.post(reverse(address, args=["study", elsewhere.pk]), {"role": "viewer"}).status_code == 404
 
 
@@ -146,17 +146,17 @@ def test_the_list_costs_the_same_however_many_take_part(as_owner: Client, owner:
 
 def queries(client: Client) -> int:
     with CaptureQueriesContext(connection) as captured:
-        assert client.get(reverse("people", args=["study"])).status_code == 200
+        assert client.get(reverse("members", args=["study"])).status_code == 200
     return len(captured)
 
 
 def test_a_long_list_goes_on_after_the_last_row_seen(as_owner: Client, evaluation: Evaluation) -> None:
     for number in range(60):
         set_role(evaluation, make_user(f"person-{number:02}"), Role.VIEWER, by=None)
-    first = as_owner.get(reverse("people", args=["study"])).content.decode()
+    first = as_owner.get(reverse("members", args=["study"])).content.decode()
     following = re.search(r'rel="next" href="([^"]+)"', first)
     assert following
-    second = as_owner.get(reverse("people", args=["study"]) + following.group(1)).content.decode()
+    second = as_owner.get(reverse("members", args=["study"]) + following.group(1)).content.decode()
     assert "person-48" in first
     assert "person-49" not in first
     assert "person-49" in second
@@ -182,7 +182,7 @@ def test_who_is_removed_gives_back_what_was_given_to_them(
 ) -> None:
     ann = make_member(evaluation, Role.REVIEWER, "ann")
     assign_comparisons(evaluation, [make_comparison(evaluation)], [ann], owner)
-    as_owner.post(reverse("people_remove", args=["study", Membership.objects.get(user=ann).pk]))
+    as_owner.post(reverse("member_remove", args=["study", Membership.objects.get(user=ann).pk]))
     assert Assignment.objects.get().state == AssignmentState.EXPIRED
     put_back = Event.objects.get(verb="put back")
     assert (put_back.user, put_back.after) == (owner, {"person": "ann", "comparisons": 1})
@@ -193,7 +193,7 @@ def test_a_role_that_does_not_review_gives_back_what_was_given(
 ) -> None:
     ann = make_member(evaluation, Role.REVIEWER, "ann")
     assign_comparisons(evaluation, [make_comparison(evaluation)], [ann], owner)
-    address = reverse("people_role", args=["study", Membership.objects.get(user=ann).pk])
+    address = reverse("member_role", args=["study", Membership.objects.get(user=ann).pk])
     as_owner.post(address, {"role": Role.ADJUDICATOR})
     assert Assignment.objects.get().state == AssignmentState.ASSIGNED
     as_owner.post(address, {"role": Role.VIEWER})

@@ -297,9 +297,9 @@ def test_who_adds_an_account_without_a_password_sees_who_could_sign_in_as_it(
     token_for(grace)
     create_sign_in_link(grace, by=maker)
     client = sign_in_client(give_rights(owner))
-    added = client.post(reverse("people", args=["study"]), {"username": "grace", "role": "viewer"}, follow=True)
+    added = client.post(reverse("members", args=["study"]), {"username": "grace", "role": "viewer"}, follow=True)
     assert "maker created it and could sign in as this person" in added.content.decode()
-    page = " ".join(client.get(reverse("people", args=["study"])).content.decode().split())
+    page = " ".join(client.get(reverse("members", args=["study"])).content.decode().split())
     assert "no password yet" in page
     assert "Created by maker, who could sign in as this person" in page  # of which evaluation is not told
     assert "1 session, 1 token, 1 sign-in link" in page

@@ -155,9 +155,9 @@ def test_the_form_is_guarded_against_other_sites() -> None:
 
 
 def test_a_session_that_ended_leads_back_to_the_page_not_to_its_fragment(client: Client) -> None:
-    here = "http://testserver/e/study/runs/3?a=1"
-    answer = client.get("/e/study/runs/3/progress", headers={"HX-Request": "true", "HX-Current-URL": here})
-    assert answer["HX-Redirect"] == reverse("sign_in") + "?next=/e/study/runs/3%3Fa%3D1"
+    here = "http://testserver/e/study/judges/runs/3?a=1"
+    answer = client.get("/e/study/judges/runs/3/progress", headers={"HX-Request": "true", "HX-Current-URL": here})
+    assert answer["HX-Redirect"] == reverse("sign_in") + "?next=/e/study/judges/runs/3%3Fa%3D1"
     elsewhere = {"HX-Request": "true", "HX-Current-URL": "http://other.example/x"}
-    answer = client.get("/e/study/runs/3/progress", headers=elsewhere)
-    assert answer["HX-Redirect"] == reverse("sign_in") + "?next=/e/study/runs/3/progress"
+    answer = client.get("/e/study/judges/runs/3/progress", headers=elsewhere)
+    assert answer["HX-Redirect"] == reverse("sign_in") + "?next=/e/study/judges/runs/3/progress"

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("owner_signed_in")]
 
 
 def page(client: Client, query: str = "") -> str:
-    return html_of(client.get(reverse("events", args=["study"]) + query))
+    return html_of(client.get(reverse("activity", args=["study"]) + query))
 
 
 def test_it_says_who_changed_what_from_what_to_what(client: Client, owner: User, evaluation: Evaluation) -> None:
@@ -60,9 +60,9 @@ def test_what_someone_wrote_is_shown_as_text_and_cut_short(client: Client, evalu
 
 def test_a_reviewer_may_not_read_it_and_a_stranger_gets_404(client: Client, evaluation: Evaluation) -> None:
     client.force_login(make_member(evaluation, Role.REVIEWER))
-    assert client.get(reverse("events", args=["study"])).status_code == 403
+    assert client.get(reverse("activity", args=["study"])).status_code == 403
     client.force_login(make_user())
-    assert client.get(reverse("events", args=["study"])).status_code == 404
+    assert client.get(reverse("activity", args=["study"])).status_code == 404
 
 
 def test_the_newest_stands_first_and_the_list_goes_on(client: Client, evaluation: Evaluation) -> None:
@@ -84,5 +84,5 @@ def test_it_costs_the_same_however_much_was_done(client: Client, owner: User, ev
 
 def queries(client: Client) -> int:
     with CaptureQueriesContext(connection) as captured:
-        assert client.get(reverse("events", args=["study"])).status_code == 200
+        assert client.get(reverse("activity", args=["study"])).status_code == 200
     return len(captured)

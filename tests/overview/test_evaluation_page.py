@@ -39,7 +39,7 @@ def test_a_reviewer_is_led_to_the_review_and_not_to_what_only_managers_do(
     text = page(client, make_member(evaluation, Role.REVIEWER))
     assert "People reviewed 0 of 1. You: 0." in text
     assert "Change these in the settings" not in text
-    for manager_only in ("evaluation_settings", "events", "exports"):
+    for manager_only in ("evaluation_settings", "activity", "exports"):
         assert f'href="{reverse(manager_only, args=["study"])}"' not in text
 
 
@@ -61,7 +61,7 @@ def test_the_example_says_what_it_is_and_can_be_removed_and_brought_back(client:
     client.post(reverse("evaluation_archive", args=["study"]))
     example.refresh_from_db()
     assert example.archived_at is not None
-    client.post(reverse("evaluation_bring_back", args=["study"]))
+    client.post(reverse("evaluation_restore", args=["study"]))
     example.refresh_from_db()
     assert example.archived_at is None
 

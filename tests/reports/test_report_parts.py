@@ -94,9 +94,9 @@ def test_people_without_votes_are_not_helped_by_a_judge(owner: User, evaluation:
 
 def test_the_first_aspect_with_data_is_shown_and_another_one_on_demand(owner: User, reviewed: Evaluation) -> None:
     first = page(owner, "people", category="math")
-    assert 'href="/e/study/report/people?category=math&amp;aspect=clarity" aria-current="page"' in first
+    assert 'href="/e/study/results/people?category=math&amp;aspect=clarity" aria-current="page"' in first
     other = page(owner, "people", category="math", aspect="safety")
-    assert 'href="/e/study/report/people?category=math&amp;aspect=safety" aria-current="page"' in other
+    assert 'href="/e/study/results/people?category=math&amp;aspect=safety" aria-current="page"' in other
     assert "Agreement of each person on Safety" in other
 
 

@@ -89,7 +89,7 @@ def test_a_review_without_the_judge_comes_back_when_it_has_answered(browser: Cli
     assert "Judge thinks so" not in html
     assert "data-judge" not in html
     after = html_of(
-        browser.post(review_url("review_again", comparison), read_hidden_fields(html, "again"), follow=True)
+        browser.post(review_url("review_reopen", comparison), read_hidden_fields(html, "again"), follow=True)
     )
     assert 'data-stage="confirm"' in after
     assert "Judge thinks so" in after
@@ -98,7 +98,7 @@ def test_a_review_without_the_judge_comes_back_when_it_has_answered(browser: Cli
 
 def test_it_can_be_left_as_it_is(browser: Client, evaluation: Evaluation) -> None:
     comparison = later_judged(browser, evaluation)
-    browser.post(review_url("review_again", comparison), {"version": "1", "then": "leave"})
+    browser.post(review_url("review_reopen", comparison), {"version": "1", "then": "leave"})
     html = get_review_page(browser, comparison)
     assert "has answered since" not in html
     assert "Judge thinks so" not in html
@@ -120,7 +120,7 @@ def test_the_way_leads_back_to_it_and_on_from_it(browser: Client, evaluation: Ev
     comparison = later_judged(browser, evaluation)
     way_in = reverse("review", args=[evaluation.slug])
     assert browser.get(way_in)["Location"] == review_url("review_comparison", comparison)
-    browser.post(review_url("review_again", comparison), {"version": "1", "then": "leave"})
+    browser.post(review_url("review_reopen", comparison), {"version": "1", "then": "leave"})
     assert "You have reviewed the only comparison" in html_of(browser.get(way_in))
 
 

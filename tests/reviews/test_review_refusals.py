@@ -152,7 +152,7 @@ def test_answers_to_an_older_wording_are_not_stored_as_answers_to_the_new(
     assert Review.objects.get().rubric_version.number == 2
 
 
-@pytest.mark.parametrize("step", ["skip", "undo", "again", "draft"])
+@pytest.mark.parametrize("step", ["skip", "undo", "reopen", "draft"])
 def test_no_other_step_is_taken_by_an_older_wording(step: str, browser: Client, evaluation: Evaluation) -> None:
     comparison = make_comparison(evaluation)
     fields = page_fields(browser, comparison)
@@ -202,7 +202,7 @@ def shut(evaluation: Evaluation, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["archived", "without a rubric"])
-@pytest.mark.parametrize("step", ["save", "confirm", "skip", "undo", "again", "span"])
+@pytest.mark.parametrize("step", ["save", "confirm", "skip", "undo", "reopen", "span"])
 def test_where_nothing_can_be_reviewed_any_more_a_step_is_refused_in_words(
     step: str, how: str, browser: Client, evaluation: Evaluation
 ) -> None:

@@ -114,7 +114,7 @@ def ask_page(
     ("name", "method", "values", "expected"),
     [
         ("run_new", "post", {"judge": BEYOND_64_BITS}, 422),
-        ("queue_people", "post", {"people": BEYOND_64_BITS}, 302),
+        ("queue_assign", "post", {"people": BEYOND_64_BITS}, 302),
         ("accounts", "get", {"q": "x" * 70_000}, 200),
         ("judge_new", "get", {"endpoint": str(web.NUMBER), "model": "a\0b"}, 200),
     ],

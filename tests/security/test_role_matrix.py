@@ -57,10 +57,10 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     "send_test stop_webhook start_webhook renew_webhook_secret send_again cancel_export rename_slice delete_slice",
 }
 # Which of several actions a door needs depends on what is sent: it is refused as unknown before that.
-DECIDED_BY_BODY: Final = {"comparisons_act"}
+DECIDED_BY_BODY: Final = {"comparisons_bulk_action"}
 # Exports and saved filters here have no maker; tests/security/test_makers.py shows what makers may do with theirs.
 # The rows of the full evaluation, which only their makers may change.
-OF_OTHERS: Final = {"comment_withdraw", "withdraw_comment", "explain_choice", "disagreement_why"}
+OF_OTHERS: Final = {"comment_withdraw", "withdraw_comment", "explain_choice", "disagreement_explain"}
 REFUSALS: Final = (403, 404)
 Send = Callable[[Role], HttpResponseBase]
 

@@ -107,7 +107,7 @@ def test_an_owner_without_rights_enrols_nobody_and_learns_no_username() -> None:
     client = sign_in_client(owner)
     pages = {}
     for name in NAMES:
-        answer = client.post(reverse("people_invite", args=["mine"]), {"username": name, "role": "viewer"}, follow=True)
+        answer = client.post(reverse("member_invite", args=["mine"]), {"username": name, "role": "viewer"}, follow=True)
         pages[name] = answer.content.decode().count(name), answer.status_code
     assert pages[NAMES[0]] == pages[NAMES[1]]
     assert list(Membership.objects.filter(evaluation=evaluation).values_list("user", flat=True)) == [owner.pk]

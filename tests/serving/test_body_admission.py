@@ -26,7 +26,7 @@ def one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def environ(**headers: str) -> dict[str, Any]:
-    return {"REQUEST_METHOD": "POST", "PATH_INFO": "/e/study/imports", "wsgi.input": BytesIO(), **headers}
+    return {"REQUEST_METHOD": "POST", "PATH_INFO": "/e/study/data", "wsgi.input": BytesIO(), **headers}
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_an_import_on_a_full_disk_is_507_on_its_page(
     manager_signed_in: Client, evaluation: Evaluation, kept: Kept, full: None
 ) -> None:
     sent = {"file": SimpleUploadedFile("rows.jsonl", encode_jsonl([comparison_row()])), "format": "auto", "pair": "all"}
-    page = manager_signed_in.post("/e/study/imports/new", sent)
+    page = manager_signed_in.post("/e/study/data/imports/new", sent)
     assert page.status_code == 507
     assert "almost full" in page.content.decode()
     assert not Import.objects.exists()
@@ -130,7 +130,7 @@ def test_an_import_on_a_full_disk_is_507_on_its_page(
 def test_an_export_on_a_full_disk_is_507_on_its_page_and_in_the_api(
     owner_signed_in: Client, asking: ApiClient, evaluation: Evaluation, full: None
 ) -> None:
-    page = owner_signed_in.post("/e/study/exports/new", {"written_as": "jsonl"})
+    page = owner_signed_in.post("/e/study/export/new", {"written_as": "jsonl"})
     assert page.status_code == 507
     assert "almost full" in page.content.decode()
     answer = asking.post("/evaluations/study/exports", {"format": "jsonl"})

@@ -38,6 +38,7 @@ FOR_EVERYONE_SIGNED_IN = {
     "invitation_accept",
     "invitation_decline",
     "help",
+    "moved_page",
     "mentions",
     "tokens",
     "token_revoke",
@@ -69,7 +70,7 @@ NUMBER, OTHER_NUMBER = 770_100, 880_200
 METHODS = ("get", "post")
 # 404: no contact for security is set. 410: a link that is used up.
 OPENS_TO_ALL = (200, 404, 405, 410, 422)
-OPENS = (200, 204, 286, 302, 405)  # 204: nothing lies ahead
+OPENS = (200, 204, 286, 302, 308, 405)  # 204: nothing lies ahead. 308: a page that moved.
 FOREIGN = dict.fromkeys(("judge", "candidate", "rater"), NUMBER)
 WAYS_TO_ASK: tuple[dict[str, object], ...] = (
     {},
@@ -85,16 +86,17 @@ class Door:
 
     @property
     def leads_into_an_evaluation(self) -> bool:
-        return "slug" in self.parameters
+        return "slug" in self.parameters and self.name != "moved_page"
 
     def address(self, slug: str = "", number: int = NUMBER) -> str:
         values = {
-            "slug": slug,
+            "slug": slug or "study",
             "pk": number,
             "delivery": number,
             "token": "x" * 43,
             "part": "wins",
             "name": "agreement-aspects",
+            "old_path": "report",
         }
         return reverse(self.name, kwargs={name: values[name] for name in self.parameters})
 

@@ -205,9 +205,9 @@ def refused(why: BodyRefusal, address: str) -> HttpResponse:
 
 
 def test_a_body_that_was_not_read_is_explained_by_its_reason() -> None:
-    statuses = {why: refused(why, "/e/study/imports").status_code for why in BodyRefusal}
+    statuses = {why: refused(why, "/e/study/data").status_code for why in BodyRefusal}
     assert statuses == {"signed_out": 302, "too_large": 200, "no_room": 507, "no_database": 503}
-    assert refused(BodyRefusal.SIGNED_OUT, "/e/study/imports")["Location"] == "/sign-in?next=/e/study/imports"
+    assert refused(BodyRefusal.SIGNED_OUT, "/e/study/data")["Location"] == "/sign-in?next=/e/study/data"
 
 
 def test_a_part_of_a_page_whose_body_was_not_read_leads_to_the_sign_in_page_of_that_page(visitor: Client) -> None:

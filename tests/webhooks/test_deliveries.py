@@ -110,7 +110,7 @@ def test_a_run_that_finished_is_told_with_its_counts(evaluation: Evaluation, web
     assert (told["type"], told["data"]["run"], told["data"]["state"]) == ("run.finished", run.pk, "done")
     assert told["data"]["evaluation"] == evaluation.slug
     assert told["data"]["calls"]["answered"] == 0
-    assert told["data"]["url"].endswith(f"/e/{evaluation.slug}/runs/{run.pk}")
+    assert told["data"]["url"].endswith(f"/e/{evaluation.slug}/judges/runs/{run.pk}")
     assert create_due_messages() == 0
 
 

@@ -20,7 +20,7 @@ def signed_in(evaluation: Evaluation, role: Role) -> Client:
 
 
 def pages(evaluation: Evaluation) -> str:
-    return f"/e/{evaluation.slug}/webhooks"
+    return f"/e/{evaluation.slug}/settings/webhooks"
 
 
 def test_the_secret_is_shown_once_after_it_was_made(evaluation: Evaluation, manager_signed_in: Client) -> None:

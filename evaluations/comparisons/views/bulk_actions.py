@@ -118,7 +118,7 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
         "kept": [(name, value) for name in ("act", "which", "tag", "queue") if (value := request.POST.get(name))],
         "people": request.POST.getlist("people"),
     }
-    return render(request, "comparisons_act/comparisons_act.html", context)
+    return render(request, "comparisons_bulk_action/comparisons_bulk_action.html", context)
 
 
 # ---- one function for each act --------------------------------------------------------------

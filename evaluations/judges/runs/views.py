@@ -276,7 +276,7 @@ def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def run_reread(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def run_reparse(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """Begin a re-parse; a GET returns its progress, as the polled part of the run's page."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE if request.method == "POST" else Action.SEE_ALL)
     if request.method != "POST":

@@ -18,7 +18,7 @@ def invitation_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> Ht
     with show_refusal(request):
         withdraw_invitation(invitation, by=request.user)
         messages.success(request, f"The invitation of “{invitation.username}” is withdrawn.")
-    return redirect("people", slug)
+    return redirect("members", slug)
 
 
 @require_POST

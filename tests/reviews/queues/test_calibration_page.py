@@ -122,7 +122,7 @@ def test_the_people_page_tells_those_who_see_all_what_each_has_done(
     client: Client, owner: User, made: Queue, rater: Rater
 ) -> None:
     review_all(made, rater)
-    address = reverse("people", args=["study"])
+    address = reverse("members", args=["study"])
     assert "Time each" not in client.get(address).content.decode()
     client.force_login(owner)
     assert "50.0%" in client.get(address).content.decode()

@@ -210,7 +210,7 @@ def test_it_is_closed_and_reopened_and_both_are_recorded(client: Client, filled:
     made.refresh_from_db()
     assert made.closed_at is not None
     assert "Closed on" in page(client, "queue", made.pk)
-    client.post(reverse("queue_open", args=["study", made.pk]))
+    client.post(reverse("queue_reopen", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is None
     verbs = list(
@@ -236,11 +236,11 @@ def test_with_another_version_of_the_rubric_a_queue_is_over(client: Client, fill
     assert "nobody is led to it any more" in text
     text = page(client, "queue", made.pk)
     assert "Made for version 1 of" in text
-    assert reverse("queue_people", args=["study", made.pk]) not in text
-    for name, given in (("queue_people", {"people": [ann.pk]}), ("queue_close", {}), ("queue_open", {})):
+    assert reverse("queue_assign", args=["study", made.pk]) not in text
+    for name, given in (("queue_assign", {"people": [ann.pk]}), ("queue_close", {}), ("queue_reopen", {})):
         said = html_of(client.post(reverse(name, args=["study", made.pk]), given, follow=True))
         assert ("was made for another version" in said) == (name != "queue_close")
-    assert reverse("queue_open", args=["study", made.pk]) not in page(client, "queue", made.pk)
+    assert reverse("queue_reopen", args=["study", made.pk]) not in page(client, "queue", made.pk)
 
 
 @pytest.mark.parametrize("name", ["evaluation_settings", "rubric_next"])
@@ -258,7 +258,7 @@ def test_what_another_rubric_would_end_is_said_before(client: Client, filled: Ev
     assert "end with this one" not in page(client, name, *where)
 
 
-@pytest.mark.parametrize("name", ["queue_people", "queue_close", "queue_open"])
+@pytest.mark.parametrize("name", ["queue_assign", "queue_close", "queue_reopen"])
 def test_only_owners_and_managers_change_a_queue(client: Client, filled: Evaluation, name: str) -> None:
     made = make(client)
     client.force_login(make_member(filled, Role.ADJUDICATOR))
@@ -269,13 +269,13 @@ def test_only_owners_and_managers_change_a_queue(client: Client, filled: Evaluat
 def test_people_are_given_a_queue_afterwards(client: Client, filled: Evaluation) -> None:
     made = make(client, reviews_wanted=1)
     ann = make_member(filled, Role.REVIEWER, "ann")
-    client.post(reverse("queue_people", args=["study", made.pk]), {"people": [ann.pk]})
+    client.post(reverse("queue_assign", args=["study", made.pk]), {"people": [ann.pk]})
     assert Assignment.objects.filter(rater__user=ann, state=AssignmentState.ASSIGNED).count() == 5
 
 
 def test_whom_it_is_given_to_must_be_said_and_must_review_here(client: Client, filled: Evaluation) -> None:
     made = make(client)
-    address = reverse("queue_people", args=["study", made.pk])
+    address = reverse("queue_assign", args=["study", made.pk])
     assert "Choose at least one person" in html_of(client.post(address, follow=True))
     stranger = make_user("stranger")
     assert "does not review here" in html_of(client.post(address, {"people": [stranger.pk]}, follow=True))
@@ -287,7 +287,7 @@ def test_whom_it_is_given_to_must_be_said_and_must_review_here(client: Client, f
 def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     chosen = list(filled.comparisons.order_by("pk").values_list("pk", flat=True)[:2])
-    address = reverse("comparisons_act", args=["study"])
+    address = reverse("comparisons_bulk_action", args=["study"])
     client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "give"})
     named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.ASSIGNED)
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
@@ -302,7 +302,7 @@ def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: E
 def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
     one, two = filled.comparisons.order_by("pk")[:2]
-    address = reverse("comparisons_act", args=["study"])
+    address = reverse("comparisons_bulk_action", args=["study"])
 
     def give(*chosen: Comparison) -> str:
         given = {"comparison": [each.pk for each in chosen], "people": [ann.pk], "act": "give"}
@@ -318,7 +318,7 @@ def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: E
 
 def test_giving_leads_back_to_the_same_part_of_the_list(client: Client, filled: Evaluation) -> None:
     ann = make_member(filled, Role.REVIEWER, "ann")
-    (address,) = re.findall(r'action="([^"]*/act[^"]*)"', page(client, "comparisons", category="facts", q="Question"))
+    (address,) = re.findall(r'action="([^"]*/bulk[^"]*)"', page(client, "comparisons", category="facts", q="Question"))
     chosen = filled.comparisons.values_list("pk", flat=True)[:1]
     given = client.post(unescape(address), {"comparison": chosen, "people": [ann.pk], "act": "give"})
     assert given.headers["Location"] == reverse(
