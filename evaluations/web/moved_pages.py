@@ -3,6 +3,7 @@
 from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.views.decorators.http import require_http_methods
 
 NEW_PATHS: Final = {
     "adjudications": "review/resolutions",
@@ -32,6 +33,7 @@ NEW_PATHS: Final = {
 EXACT_PATHS: Final = {"imports": "data"}
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
 def moved_page(request: HttpRequest, slug: str, old_path: str) -> HttpResponse:
     """Redirect to where a page is now, with its query; a form that is sent keeps its method (308)."""
     first, separator, rest = old_path.partition("/")

@@ -23,19 +23,19 @@ from tests.web import test_access as web
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PAGES: Final[Mapping[Action, str]] = {
-    Action.OWN: "people people_invite people_link people_remove people_role invitation_withdraw",
+    Action.OWN: "members member_invite member_link member_remove member_role invitation_withdraw",
     Action.EXPORT: "export_new",
     Action.BACK_UP: "export_remove",
-    Action.DISCUSS: "disagreement_comment disagreement_why comment_withdraw",
-    Action.ADJUDICATE: "adjudication_withdraw disagreement_settle",
+    Action.DISCUSS: "disagreement_comment disagreement_explain comment_withdraw",
+    Action.ADJUDICATE: "resolution_withdraw disagreement_resolve",
     Action.TAG: "saved_filter_new tag_delete tag_rename tag_undo",
-    Action.REVIEW: "review_again review_confirm review_draft review_save review_skip review_span review_span_change "
+    Action.REVIEW: "review_reopen review_confirm review_draft review_save review_skip review_span review_span_change "
     "review_span_remove review_undo",
-    Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_together evaluation_archive "
-    "evaluation_bring_back evaluation_settings export_cancel families import_cancel import_map import_map_forget "
-    "import_new import_store import_undo judge_archive judge_new judge_restore judge_try pairs queue_close queue_new "
-    "queue_open queue_people rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new run_pause "
-    "run_reread run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_again webhook_kinds "
+    Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
+    "evaluation_restore evaluation_settings export_cancel families import_cancel import_map import_map_forget "
+    "import_new import_store import_undo judge_archive judge_new judge_restore judge_test pairs queue_close queue_new "
+    "queue_reopen queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new run_pause "
+    "run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry webhook_kinds "
     "webhook_new "
     "webhook_secret webhook_start webhook_stop webhook_test",
 }
