@@ -1,5 +1,7 @@
 """The creation of an evaluation with its rubric and owner."""
 
+from typing import Final
+
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.text import slugify
@@ -16,6 +18,9 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.rubrics.selectors import get_builtin_rubric
 from evaluations.rubrics.services import add_rubric
+
+# Agreement between reviewers takes two reviews of the same comparison.
+DEFAULT_REVIEWS_WANTED: Final = 2
 
 
 def suggest_slug(name: str) -> str:
@@ -34,6 +39,7 @@ def create_evaluation(
     by: User | None,
     description: str = "",
     rubric: str = SIX_ASPECT_NAME,
+    reviews_wanted: int = DEFAULT_REVIEWS_WANTED,
     is_example: bool = False,
 ) -> Evaluation:
     """Create an evaluation with a built-in rubric and its owner. ``by`` None: a command on the machine."""
@@ -44,7 +50,11 @@ def create_evaluation(
     if Evaluation.objects.filter(slug=slug).exists():
         raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
     evaluation = Evaluation(
-        slug=slug, name=name.strip(), description=normalize_lines(description), is_example=is_example
+        slug=slug,
+        name=name.strip(),
+        description=normalize_lines(description),
+        reviews_wanted=reviews_wanted,
+        is_example=is_example,
     )
     try:
         evaluation.clean_fields()

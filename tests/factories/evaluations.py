@@ -39,6 +39,7 @@ def give_rights(user: User, *rights: Right) -> User:
 
 def make_evaluation(owner: User | None = None, slug: str = "", **columns: Any) -> Evaluation:
     slug = slug or f"study-{next(_numbers)}"
+    columns = {"reviews_wanted": 1, **columns}
     return create_evaluation(slug=slug, name=f"Study {slug}", owner=owner or make_user(), by=None, **columns)
 
 

@@ -18,6 +18,7 @@ def test_it_makes_an_evaluation_with_the_six_aspects_and_its_owner() -> None:
     assert evaluation.review_rubric is not None
     assert len(evaluation.review_rubric.spec().aspects) == 6
     assert Membership.objects.get(evaluation=evaluation).role == Role.OWNER
+    assert evaluation.reviews_wanted == 2  # so that reviewers can be compared with each other
 
 
 def test_it_begins_with_another_built_in_rubric_where_one_is_named() -> None:

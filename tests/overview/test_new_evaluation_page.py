@@ -25,6 +25,7 @@ def test_whoever_begins_one_owns_it(client: Client, me: User) -> None:
     evaluation = Evaluation.objects.get(slug="support-answers-march")
     assert answer["Location"] == reverse("evaluation", args=[evaluation.slug])
     assert evaluation.memberships.get(user=me).role == Role.OWNER
+    assert evaluation.reviews_wanted == 2
 
 
 @pytest.mark.parametrize(
