@@ -9,12 +9,14 @@ from evaluations.disagreements.selectors import count_new_mentions, has_unseen_m
 from evaluations.models.jobs import Worker
 from evaluations.models.users import Membership, User
 from evaluations.visibility import visible_comparisons_everywhere
+from evaluations.web.navigation import Navigation, build_navigation
 
 
 def site_context(request: HttpRequest) -> dict[str, object]:
     return {
         "product_version": settings.VERSION,
         "may": SimpleLazyObject(lambda: list_permissions(request)),
+        "navigation": SimpleLazyObject(lambda: build_page_navigation(request)),
         "unseen_mentions": SimpleLazyObject(lambda: count_mentions_for_header(request)),
         "no_worker": SimpleLazyObject(lambda: has_no_worker(request)),
     }
@@ -30,6 +32,12 @@ def list_permissions(request: HttpRequest) -> dict[str, bool]:
         memberships = Membership.objects.filter(evaluation__slug=slug, user=request.user)
         role = memberships.values_list("role", flat=True).first()
     return {action.name.lower(): role in allowed for action, allowed in ALLOWED_ROLES.items()}
+
+
+def build_page_navigation(request: HttpRequest) -> Navigation:
+    """The places of the evaluation of the URL."""
+    slug = request.resolver_match.kwargs["slug"] if request.resolver_match else ""
+    return build_navigation(slug, request.path, list_permissions(request))
 
 
 def count_mentions_for_header(request: HttpRequest) -> int:

@@ -16,11 +16,13 @@ from evaluations.judges.endpoints import views as endpoints
 from evaluations.judges.runs import views as runs
 from evaluations.members import views as members
 from evaluations.members.account import views as account
+from evaluations.members.account.theme import account_theme
 from evaluations.members.accounts import views as accounts
 from evaluations.members.invitations import views as invitations
 from evaluations.members.sign_in import views as sign_in
 from evaluations.operations import views as operations
 from evaluations.overview import views as overview
+from evaluations.overview.palette import evaluation_names
 from evaluations.reports import views as reports
 from evaluations.reviews import views as reviews
 from evaluations.reviews.queues import views as queues
@@ -38,6 +40,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/settings/archive", evaluation_settings.evaluation_archive, name="evaluation_archive"),
     path("e/<slug:slug>/settings/restore", evaluation_settings.evaluation_restore, name="evaluation_restore"),
     path("e/<slug:slug>/settings/activity", overview.activity, name="activity"),
+    path("evaluation-names", evaluation_names, name="evaluation_names"),
     path("help", overview.help_page, name="help"),
     # rubrics
     path("e/<slug:slug>/judges/rubrics", rubrics.rubrics, name="rubrics"),
@@ -51,6 +54,7 @@ urlpatterns: list[URLPattern] = [
     path("sign-in/<str:token>", sign_in.sign_in_link, name="sign_in_link"),
     path("sign-out", sign_in.sign_out, name="sign_out"),
     path("account", account.account, name="account"),
+    path("account/theme", account_theme, name="account_theme"),
     path("account/password", account.account_password, name="account_password"),
     path("account/sessions/end", account.sessions_end, name="sessions_end"),
     path("account/sessions/<int:pk>/end", account.session_end, name="session_end"),

@@ -112,7 +112,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "evaluations.context_processors.site_context",
             ],
-            "builtins": ["django.templatetags.static", "django_htmx.templatetags.django_htmx"],
+            "builtins": [
+                "django.templatetags.static",
+                "django_htmx.templatetags.django_htmx",
+                "evaluations.templatetags.times",
+            ],
         },
     }
 ]

@@ -1,9 +1,9 @@
-// Shortcuts of the comparison list: / searches, j and k move, x selects, Enter opens.
+// Shortcuts of the comparison list: j and k move, x selects, Enter opens. / is in palette.js.
 
 const rows = () => [...document.querySelectorAll("#list tbody tr")];
 const link = (row) => row?.querySelector(".snippet a");
 const isTyping = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
-const areSingleKeysOn = () => document.querySelector("[data-single-keys]")?.dataset.singleKeys !== "off";
+const areSingleKeysOn = () => document.documentElement.dataset.singleKeys !== "off";
 
 const currentIndex = () => rows().findIndex((row) => row.contains(document.activeElement));
 
@@ -49,9 +49,7 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   for (const [name, value] of [...detail.formData.entries()]) if (value === "") detail.formData.delete(name);
 });
 
-const search = () => document.querySelector(".filters input[type=search]")?.focus();
-
-const KEYS = { "/": search, j: () => move(1), k: () => move(-1), x: toggleRow };
+const KEYS = { j: () => move(1), k: () => move(-1), x: toggleRow };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.isComposing || event.altKey === areSingleKeysOn()) return;

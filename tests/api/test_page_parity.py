@@ -150,6 +150,8 @@ SAME: Final = {
 }
 # What has no operation, and why.
 WITHOUT: Final = {
+    "account_theme": "change_account sets it with the rest of the account",
+    "evaluation_names": "list_evaluations has them",
     "help": "words and keys of the pages",
     "moved_page": "the API never had these addresses",
     "sign_in": "a token is the way in",

@@ -34,10 +34,9 @@ PAGES: Final[Mapping[Action, str]] = {
     Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
     "evaluation_restore evaluation_settings export_cancel families import_cancel import_map import_map_forget "
     "import_new import_store import_undo judge_archive judge_new judge_restore judge_test pairs queue_close queue_new "
-    "queue_reopen queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new run_pause "
-    "run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry webhook_kinds "
-    "webhook_new "
-    "webhook_secret webhook_start webhook_stop webhook_test",
+    "queue_reopen queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
+    "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "
+    "webhook_kinds webhook_new webhook_secret webhook_start webhook_stop webhook_test",
 }
 OPERATIONS: Final[Mapping[Action, str]] = {
     Action.OWN: "add_member invite_person withdraw_pending_invitation change_role remove_person make_member_link",

@@ -32,6 +32,8 @@ FOR_EVERYONE_SIGNED_IN = {
     "evaluation_new",
     "account",
     "account_password",
+    "account_theme",
+    "evaluation_names",
     "session_end",
     "sessions_end",
     "sign_out",
