@@ -55,7 +55,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "imports": Import,
     "invitations": Invitation,
     "judges": Judge,
-    "people": Membership,
+    "members": Membership,
     "review": Comparison,
     "rounds": Queue,
     "rubrics": Rubric,

@@ -32,8 +32,8 @@ class Scope(StrEnum):
 
 
 SCOPE_TEXTS: Final[Mapping[Scope, str]] = {
-    Scope.READ: "read whatever you may see",
-    Scope.REVIEW: "review, comment and settle in your name",
-    Scope.WRITE: "bring in, judge, organise and export",
-    Scope.ADMIN: "people, settings, accounts and endpoints",
+    Scope.READ: "read everything you can see",
+    Scope.REVIEW: "review, comment and resolve in your name",
+    Scope.WRITE: "import, judge, organize and export",
+    Scope.ADMIN: "manage members, settings, accounts and endpoints",
 }

@@ -12,6 +12,7 @@ from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_person, serialize_row
 from evaluations.domain.roles import Role, Scope
+from evaluations.members import services
 from evaluations.members.requests import create_link_url, get_membership_or_404
 from evaluations.members.schemas import (
     MemberIn,
@@ -26,25 +27,25 @@ from evaluations.members.schemas import (
     UnclaimedAccountOut,
 )
 from evaluations.members.selectors import describe_unclaimed
-from evaluations.members.services import change_account, enroll_member, read_account_settings, remove_member, set_role
+from evaluations.members.services import change_account, enroll_member, read_account_settings, set_role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import Membership, User
 from evaluations.reviews.queues.selectors import get_reviewer_work
 from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
-operations = OperationRouter(tags=["people"])
+operations = OperationRouter(tags=["members"])
 
 
 @operations.get_one("/me", Scope.READ, MeOut, site_wide=True)
 def get_me(request: ApiRequest) -> MeOut:
-    """The user and the scope of this token."""
+    """Get the account and the scopes of this token."""
     return serialize_me(request)
 
 
 @operations.change("/me", Scope.ADMIN, MeOut)
 def change_me(request: ApiRequest, body: MePatch) -> MeOut:
-    """Change your name, time zone and display. Only the account page sets passwords and creates tokens."""
+    """Change your name, time zone and display settings. Passwords and tokens are managed on the account page."""
     user = User.objects.get(pk=request.user.pk)
     change_account(user, replace(read_account_settings(user), **body.sent_values()))
     request.auth.user = user
@@ -61,19 +62,20 @@ def serialize_me(request: ApiRequest) -> MeOut:
     )
 
 
-@operations.get_one("/evaluations/{slug:slug}/people", Scope.READ, MemberPage)
-def list_people(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> MemberPage:
+@operations.get_one("/evaluations/{slug:slug}/members", Scope.READ, MemberPage)
+def list_members(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> MemberPage:
+    """List the members with their roles."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     rows, next_cursor = paginate_by_cursor(paging, evaluation.memberships.select_related("user"))
     return MemberPage(items=serialize_members(user, evaluation, rows), next=next_cursor)
 
 
-@operations.make("/evaluations/{slug:slug}/people", Scope.ADMIN, NewMemberOut, keeps=False)
+@operations.make("/evaluations/{slug:slug}/members", Scope.ADMIN, NewMemberOut, keeps=False)
 def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewMemberOut:
-    """Add a member at once, for those who may create accounts. Others invite (`invite_person`).
+    """Add a member, creating the account if needed. Without the right to create accounts, use `invite_member`.
 
-    If the account is new and you may make links, the answer has a sign-in link, shown once.
+    For a new account, and if you may create links, the response contains a sign-in link, shown once.
     """
     user = request.user
     evaluation = require_evaluation(user, slug, Action.OWN)
@@ -84,21 +86,22 @@ def add_member(request: AuthenticatedRequest, slug: str, body: MemberIn) -> NewM
     return NewMemberOut(**serialized.model_dump(), sign_in_link=link)
 
 
-@operations.change("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN, MemberOut)
+@operations.change("/evaluations/{slug:slug}/members/{int:pk}", Scope.ADMIN, MemberOut)
 def change_role(request: AuthenticatedRequest, slug: str, pk: int, body: MemberPatch) -> MemberOut:
+    """Change the role of a member."""
     user, membership = request.user, get_membership_or_404(request, slug, pk)
     changed = set_role(membership.evaluation, membership.user, Role(body.role), by=user)
     (serialized,) = serialize_members(user, membership.evaluation, [changed])
     return serialized
 
 
-@operations.remove("/evaluations/{slug:slug}/people/{int:pk}", Scope.ADMIN)
-def remove_person(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+@operations.remove("/evaluations/{slug:slug}/members/{int:pk}", Scope.ADMIN)
+def remove_member(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Remove a member from the evaluation. Their reviews are kept."""
-    remove_member(get_membership_or_404(request, slug, pk), by=request.user)
+    services.remove_member(get_membership_or_404(request, slug, pk), by=request.user)
 
 
-@operations.make("/evaluations/{slug:slug}/people/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
+@operations.make("/evaluations/{slug:slug}/members/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_member_link(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
     """Create a one-time sign-in link for an account that has no password and opens only evaluations of yours."""
     membership = get_membership_or_404(request, slug, pk)

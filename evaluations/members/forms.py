@@ -6,27 +6,29 @@ from typing import Any
 from django import forms
 
 from evaluations.access import RIGHT_COLUMNS, Right
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
+from evaluations.members.pasted_names import MAX_CHARACTERS, PastedName, parse_pasted_names
 from evaluations.members.selectors import list_time_zones
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import MAX_USERNAME_CHARACTERS, SitePolicy, User
+from evaluations.web.forms import MultilineField
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be subscripted when it runs
     timezone = forms.ChoiceField(
         label="Time zone",
         choices=lambda: [(name, name.replace("_", " ")) for name in list_time_zones()],
-        help_text="Pages show times in this zone.",
     )
 
     class Meta:
         model = User
         fields = ["display_name", "timezone", "theme", "single_keys"]
-        labels = {"display_name": "Name", "theme": "Appearance", "single_keys": "Single keys act on the review page"}
+        labels = {"display_name": "Name", "theme": "Appearance", "single_keys": "Single-key shortcuts"}
         help_texts = {
-            "display_name": "As others see you. Without one they see your username.",
-            "single_keys": "Without it letters, digits and ? act only together with Alt: for speech input, and "
-            "wherever keys are pressed by accident. Arrow keys and Enter act either way.",
+            "display_name": "Shown to others instead of your username.",
+            "single_keys": "On the review page. When off, letters, digits and ? need Alt. Helps with speech input and "
+            "accidental key presses. Arrow keys and Enter always work.",
         }
 
 
@@ -34,7 +36,7 @@ class PasswordForm(forms.Form):
     """Asks for the present password, unless there is none or the person signed in by a link."""
 
     present = forms.CharField(
-        label="Present password",
+        label="Current password",
         strip=False,
         max_length=4096,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
@@ -47,7 +49,7 @@ class PasswordForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     again = forms.CharField(
-        label="New password again",
+        label="Repeat new password",
         strip=False,
         max_length=4096,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
@@ -56,7 +58,7 @@ class PasswordForm(forms.Form):
     keep_tokens = forms.BooleanField(
         label="Keep my API tokens",
         required=False,
-        help_text="Leave it off if somebody else may have your password or a token.",
+        help_text="Leave off if someone else may know your password or have a token.",
     )
 
     def __init__(self, *args: Any, user: User, by_link: bool, **kwargs: Any) -> None:
@@ -69,25 +71,33 @@ class PasswordForm(forms.Form):
     def clean_again(self) -> str:
         again: str = self.cleaned_data["again"]
         if again != self.cleaned_data.get("password"):
-            raise forms.ValidationError("The two new passwords differ.")
+            raise forms.ValidationError("The two passwords don’t match.")
         return again
 
 
 ROLE_CHOICES = [
-    (Role.OWNER, "owner – decides who takes part, and all below"),
-    (Role.MANAGER, "manager – imports, judges, settings"),
-    (Role.REVIEWER, "reviewer – reviews, sees others’ choices after saving"),
-    (Role.ADJUDICATOR, "adjudicator – reviews, sees all choices, settles disagreements, exports"),
-    (Role.VIEWER, "viewer – reads everything, changes nothing"),
+    (Role.OWNER, "Owner: manages members, and everything below"),
+    (Role.MANAGER, "Manager: imports, judges, settings"),
+    (Role.REVIEWER, "Reviewer: reviews, sees others’ choices after saving"),
+    (Role.ADJUDICATOR, "Adjudicator: reviews, sees all choices, resolves, exports"),
+    (Role.VIEWER, "Viewer: reads everything, changes nothing"),
 ]
 
 
-class MemberForm(forms.Form):
-    username = forms.CharField(
-        max_length=MAX_USERNAME_CHARACTERS,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+class MembersForm(forms.Form):
+    names = MultilineField(
+        rows=4,
+        label="Names or e-mail addresses",
+        max_length=MAX_CHARACTERS,
+        help_text="Paste as many as you like, separated by spaces, commas or lines.",
     )
     role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.REVIEWER)
+
+    def clean_names(self) -> list[PastedName]:
+        try:
+            return parse_pasted_names(self.cleaned_data["names"])
+        except InputRefused as refused:
+            raise forms.ValidationError(str(refused)) from refused
 
 
 class RoleForm(forms.Form):
@@ -104,32 +114,32 @@ class SignInForm(forms.Form):
     )
 
 
-TOKEN_DAYS_CHOICES = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year")]
+TOKEN_DAYS_CHOICES = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
 
 
 class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=80,
-        help_text="What it is for, so that you know which one to revoke.",
+        help_text="What you use it for.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     scopes = forms.MultipleChoiceField(
-        label="It may",
-        choices=[(scope.value, f"{scope} – {words}") for scope, words in SCOPE_TEXTS.items()],
+        label="Scopes",
+        choices=[(scope.value, f"{scope}: {words}") for scope, words in SCOPE_TEXTS.items()],
         initial=[Scope.READ],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one thing that the token may be used for."},
+        error_messages={"required": "Choose at least one scope."},
     )
-    days = forms.TypedChoiceField(label="Valid for", choices=TOKEN_DAYS_CHOICES, initial=90, coerce=int)
+    days = forms.TypedChoiceField(label="Expires after", choices=TOKEN_DAYS_CHOICES, initial=90, coerce=int)
     evaluation = forms.ModelChoiceField(
         Evaluation.objects.none(),
         required=False,
-        empty_label="all that you take part in",
-        help_text="A token that is tied to one opens no other, and no account or endpoint.",
+        empty_label="all your evaluations",
+        help_text="A token limited to one evaluation can’t access others, accounts or endpoints.",
     )
 
     present = forms.CharField(
-        label="Your password",
+        label="Current password",
         strip=False,
         max_length=4096,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
@@ -151,9 +161,9 @@ class AccountRightsForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be
 
 
 RIGHT_HINTS: Mapping[Right, str] = {
-    Right.CREATE_EVALUATIONS: "Who creates an evaluation owns it.",
-    Right.CREATE_ACCOUNTS: "This shows whether a username exists, and adds people to evaluations without asking them.",
-    Right.MAKE_LINKS: "Only for accounts that were created for their own evaluations and have no password yet.",
+    Right.CREATE_EVALUATIONS: "The creator becomes the owner.",
+    Right.CREATE_ACCOUNTS: "Reveals whether a username exists, and adds members without asking them.",
+    Right.MAKE_LINKS: "Only for accounts created for their own evaluations that have no password yet.",
 }
 
 
@@ -161,5 +171,5 @@ class SitePolicyForm(forms.ModelForm):  # type: ignore[type-arg]  # cannot be su
     class Meta:
         model = SitePolicy
         fields = [columns.policy for columns in RIGHT_COLUMNS.values()]
-        labels = {columns.policy: f"Every account may {right}" for right, columns in RIGHT_COLUMNS.items()}
+        labels = {columns.policy: f"Everyone may {right}" for right, columns in RIGHT_COLUMNS.items()}
         help_texts = {columns.policy: RIGHT_HINTS[right] for right, columns in RIGHT_COLUMNS.items()}

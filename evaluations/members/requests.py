@@ -36,8 +36,11 @@ def get_account_or_404(request: AuthenticatedRequest, pk: int) -> User:
 
 def create_link_url(request: AuthenticatedRequest, person: User, evaluation: Evaluation | None = None) -> str:
     """The URL of a new sign-in link. Only a hash is stored, so no later request can show it."""
-    token = create_sign_in_link(person, by=request.user, evaluation=evaluation)
-    return request.build_absolute_uri(reverse("sign_in_link", args=[token]))
+    return build_link_url(request, create_sign_in_link(person, by=request.user, evaluation=evaluation))
+
+
+def build_link_url(request: AuthenticatedRequest, token: str) -> str:
+    return request.build_absolute_uri(reverse("sign_in_link", args=[token])) if token else ""
 
 
 def render_new_link(

@@ -14,7 +14,7 @@ class TokenOut(Schema):
     name: str
     prefix: str
     scopes: list[str]
-    evaluation: str | None = Field(description="the only evaluation that it opens, if it is tied to one")
+    evaluation: str | None = Field(description="the only evaluation it gives access to; null for all of yours")
     expires_at: datetime
 
 
@@ -37,10 +37,10 @@ class MePatch(StrictIn):
 
 
 class UnclaimedAccountOut(Schema):
-    """An account without a password. Who made it could sign in as it; the numbers are of what opens it now."""
+    """An account without a password, which its creator could sign in to. The counts are of what is open."""
 
-    maker: str = Field(description="empty if you may not know it")
-    made_for: str = Field(description="the name of the evaluation; empty if you may not know it")
+    maker: str = Field(description="empty if hidden from you")
+    made_for: str = Field(description="name of the evaluation; empty if hidden from you")
     sessions: int
     tokens: int
     links: int
@@ -51,8 +51,8 @@ class MemberOut(Schema):
     person: PersonOut
     role: Role
     can_be_sent_a_link: bool
-    unclaimed: UnclaimedAccountOut | None = Field(description="of an account without a password, for owners")
-    reviews_saved: int | None = Field(description="by the rubric in force; null where you may not see it")
+    unclaimed: UnclaimedAccountOut | None = Field(description="for accounts without a password; visible to owners")
+    reviews_saved: int | None = Field(description="with the current rubric; null if hidden from you")
 
 
 class MemberPage(Schema):
@@ -70,9 +70,9 @@ class MemberPatch(StrictIn):
 
 
 class NewMemberOut(MemberOut):
-    sign_in_link: str | None = Field(description="of an account that was made for it; shown once")
+    sign_in_link: str | None = Field(description="for a new account; shown once")
 
 
 class SignInLinkOut(Schema):
-    link: str = Field(description="signs the person in once; told once")
+    link: str = Field(description="works once; shown once")
     hours: int

@@ -38,7 +38,8 @@ from evaluations.reviews.queues.services import release_departed_reservations
 # More than these are released, or deleted, by the next sweep.
 RELEASED_AT_ONCE: Final = 200
 DELETED_AT_ONCE: Final = 2_000
-USED_LINK: Final = "This sign-in link was used already: each one works once."
+MAX_DISPLAY_NAME_CHARACTERS: Final = 120  # as the column
+USED_LINK: Final = "This sign-in link was already used. Each link works once."
 
 
 def set_role(evaluation: Evaluation, user: User, role: Role, *, by: User | None) -> Membership:
@@ -77,7 +78,7 @@ def refuse_without_owner(membership: Membership) -> None:
     # Locked: of two owners who leave at once, the second must see that the first has gone.
     list(Evaluation.objects.select_for_update().filter(pk=evaluation.pk).values_list("pk"))
     if not Membership.objects.filter(evaluation=evaluation, role=Role.OWNER).exclude(pk=membership.pk).exists():
-        raise InputRefused(f"“{evaluation.name}” needs an owner: make someone else an owner first.")
+        raise InputRefused(f"“{evaluation.name}” needs an owner. Make someone else an owner first.")
 
 
 TOKEN_PREFIX: Final = "jw_"
@@ -94,13 +95,13 @@ def create_token(
     lock_active_account(user)  # of two tokens made at once the second sees the first
     name = name.strip()
     if not 1 <= len(name) <= 80 or not name.isprintable():
-        raise InputRefused("A token needs a name of at most 80 characters: say what it is for.")
+        raise InputRefused("Give the token a name of up to 80 characters.")
     if not scopes:
-        raise InputRefused("Choose at least one thing that the token may be used for.")
+        raise InputRefused("Choose at least one scope.")
     if not 1 <= days <= MAX_TOKEN_DAYS:
-        raise InputRefused(f"A token is valid for 1 to {MAX_TOKEN_DAYS} days.")
+        raise InputRefused(f"Choose a validity of 1 to {MAX_TOKEN_DAYS} days.")
     if list_active_tokens(user).count() >= MAX_TOKENS:
-        raise InputRefused(f"You have {MAX_TOKENS} tokens already: revoke one that is not used any more.")
+        raise InputRefused(f"You already have {MAX_TOKENS} tokens. Revoke one that you no longer use.")
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,
@@ -142,19 +143,27 @@ class SignInLinkRefused(InputRefused):
 
 
 @transaction.atomic
-def create_account(username: str, *, by: User | None, evaluation: Evaluation | None = None) -> User:
+def create_account(
+    username: str, *, by: User | None, evaluation: Evaluation | None = None, display_name: str = ""
+) -> User:
     """Create an account without a password, for which a sign-in link is needed."""
     require_right(by, Right.CREATE_ACCOUNTS)
     name = check_username(username)
-    user = User(username=name, timezone=settings.TIME_ZONE, created_for=evaluation, created_by=by)
+    user = User(
+        username=name,
+        display_name=display_name.strip()[:MAX_DISPLAY_NAME_CHARACTERS],
+        timezone=settings.TIME_ZONE,
+        created_for=evaluation,
+        created_by=by,
+    )
     user.set_unusable_password()
     if existing := find_account(name):
-        raise InputRefused(f"There is an account “{existing.username}” already.")
+        raise InputRefused(f"The account “{existing.username}” already exists.")
     try:
         with transaction.atomic():
             user.save()
     except IntegrityError:  # somebody else was faster
-        raise InputRefused(f"There is an account “{name}” already.") from None
+        raise InputRefused(f"The account “{name}” already exists.") from None
     record_event("made account", user, user=by, evaluation=evaluation, after={"username": name})
     return user
 
@@ -166,8 +175,8 @@ def check_username(username: str) -> str:
         User(username=name).clean_fields(exclude={field.name for field in User._meta.fields} - {"username"})
     except ValidationError as error:
         raise InputRefused(
-            f"“{name[:MAX_USERNAME_CHARACTERS]}” cannot be a username: "
-            f"use up to {MAX_USERNAME_CHARACTERS} letters, digits and . @ + - _."
+            f"“{name[:MAX_USERNAME_CHARACTERS]}” is not a valid username. "
+            f"Use up to {MAX_USERNAME_CHARACTERS} letters, digits and . @ + - _."
         ) from error
     return name
 
@@ -188,7 +197,7 @@ def read_account_settings(user: User) -> AccountSettings:
 
 def change_account(user: User, settings: AccountSettings) -> None:
     if settings.timezone not in list_time_zones():
-        raise InputRefused(f"There is no time zone “{settings.timezone[:64]}”.", field="timezone")
+        raise InputRefused(f"Unknown time zone “{settings.timezone[:64]}”.", field="timezone")
     for name, value in asdict(settings).items():
         setattr(user, name, value)
     user.display_name = settings.display_name.strip()
@@ -210,18 +219,21 @@ def make_administrator(user: User) -> None:
 
 
 @transaction.atomic
-def enroll_member(evaluation: Evaluation, username: str, role: Role, *, by: User | None) -> tuple[Membership, bool]:
+def enroll_member(
+    evaluation: Evaluation, username: str, role: Role, *, by: User | None, display_name: str = ""
+) -> tuple[Membership, bool]:
     """Add a member at once, creating the account if needed; the second value says whether it was created.
 
-    This takes the right to create accounts: it tells whether a username exists. Others invite.
+    This takes the right to create accounts, because it tells whether a username exists. Others invite.
+    ``display_name``: of a new account.
     """
     require_right(by, Right.CREATE_ACCOUNTS)
     person = find_account(username)
     if person and not person.is_active:
-        raise InputRefused(f"The account “{person.username}” is disabled: ask a site administrator to enable it.")
+        raise InputRefused(f"The account “{person.username}” is disabled. Ask a site administrator to enable it.")
     if person and Membership.objects.filter(evaluation=evaluation, user=person).exists():
-        raise InputRefused(f"“{person.username}” takes part already: change the role in the list below.")
-    account = person or create_account(username, by=by, evaluation=evaluation)
+        raise InputRefused(f"“{person.username}” is already a member. Change the role in the table.")
+    account = person or create_account(username, by=by, evaluation=evaluation, display_name=display_name)
     Invitation.objects.filter(evaluation=evaluation, name_key=fold_username(account.username)).delete()
     return set_role(evaluation, account, role, by=by), person is None
 
@@ -231,7 +243,7 @@ def lock_active_account(user: User, *others: User) -> None:
     pks = {account.pk for account in (user, *others)}
     locked = User.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk")
     if not {row.pk: row.is_active for row in locked}.get(user.pk):
-        raise InputRefused(f"The account “{user.username}” is disabled: enable it first.")
+        raise InputRefused(f"The account “{user.username}” is disabled. Enable it first.")
 
 
 @transaction.atomic
@@ -256,8 +268,8 @@ def require_link_allowed(user: User, by: User) -> None:
     require_right(by, Right.MAKE_LINKS)
     if not list_invitees(by).filter(pk=user.pk).exists():
         raise InputRefused(
-            f"{user}’s account has a password or opens more than your evaluations, so a link has to come from a site "
-            f"administrator or, on the machine itself, from  manage.py sign_in_link {user.username}"
+            f"You can’t create a link for {user}: the account has a password or belongs to evaluations that aren’t "
+            f"yours. Ask a site administrator, or run  manage.py sign_in_link {user.username}  on the server."
         )
 
 
@@ -267,7 +279,7 @@ def find_sign_in_link(token: str) -> SignInLink:
     links = SignInLink.objects.filter(token_sha256=hash_token(token)).annotate(has_expired=has_expired)
     link = links.select_related("user").first()
     if link is None:
-        raise SignInLinkRefused("There is no such sign-in link: part of the address may be missing.")
+        raise SignInLinkRefused("This sign-in link is not valid. Part of the address may be missing.")
     if not link.user.is_active:
         raise SignInLinkRefused("This account is disabled. Ask a site administrator to enable it.", link.user)
     if link.used_at is not None:
@@ -306,7 +318,7 @@ def set_password(
     lock_active_account(user)
     # The person proved to know the password that `user` was read with, or that there was none.
     if not User.objects.filter(pk=user.pk, password=user.password).exists():
-        raise InputRefused("The password was changed meanwhile. Sign in again.")
+        raise InputRefused("The password was changed in the meantime. Sign in again.")
     is_first = not user.has_usable_password()
     user.set_password(password)
     user.save(update_fields=["password"])
@@ -350,7 +362,7 @@ def disable_account(user: User, *, by: User) -> None:
     person could be signed in there.
     """
     if user == by:
-        raise InputRefused("You cannot disable your own account: ask another site administrator.")
+        raise InputRefused("You can’t disable your own account. Ask another site administrator.")
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(is_active=False)
         end_access(user, by=by)

@@ -1,8 +1,9 @@
 """Pages of the members of an evaluation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -13,14 +14,14 @@ from django.views.decorators.http import require_http_methods
 from evaluations.access import Action, Right, has_right, is_allowed, list_invitees, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
-from evaluations.members.forms import ROLE_CHOICES, MemberForm, RoleForm
-from evaluations.members.invitations.services import create_invitation
-from evaluations.members.requests import create_link_url, get_membership_or_404, render_new_link
+from evaluations.members.additions import Addition, Outcome, add_members, invite_members
+from evaluations.members.forms import ROLE_CHOICES, MembersForm, RoleForm
+from evaluations.members.requests import build_link_url, create_link_url, get_membership_or_404, render_new_link
 from evaluations.members.selectors import describe_unclaimed, list_invitations
-from evaluations.members.services import enroll_member, remove_member, set_role
+from evaluations.members.services import remove_member, set_role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.users import Membership, User
+from evaluations.models.users import Membership
 from evaluations.reviews.queues.selectors import (
     CalibrationResult,
     ReviewerWork,
@@ -28,6 +29,7 @@ from evaluations.reviews.queues.selectors import (
     get_open_calibrations,
     get_reviewer_work,
 )
+from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
@@ -43,67 +45,39 @@ class MemberWork:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def members(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """The list; a POST adds a person."""
-    user = request.user
+    """The list; a POST adds members and shows a sign-in link for each new account."""
     if request.method != "POST":
-        return render_members(request, require_evaluation(user, slug), MemberForm())
-    evaluation = require_evaluation(user, slug, Action.OWN)
-    form = MemberForm(request.POST)
-    if not form.is_valid():
-        return render_members(request, evaluation, form, status=422)
-    username, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
-    try:
-        membership, is_new = enroll_member(evaluation, username, role, by=user)
-    except InputRefused as refused:
-        form.add_error("username", str(refused))
-        return render_members(request, evaluation, form, status=422)
-    if is_new and list_invitees(user).filter(pk=membership.user_id).exists():
-        return render_new_link(
-            request, membership.user, create_link_url(request, membership.user, evaluation), evaluation
-        )
-    if is_new:
-        messages.success(
-            request, f"“{membership.user.username}” takes part now. Ask a site administrator for the sign-in link."
-        )
-    else:
-        messages.success(request, f"“{membership.user.username}” takes part now, and signs in as before.")
-        warn_of_unclaimed(request, membership.user)
-    return redirect("members", slug)
-
-
-def warn_of_unclaimed(request: AuthenticatedRequest, person: User) -> None:
-    """Say who made an existing account that has no password yet, and what opens it."""
-    if account := describe_unclaimed([person], request.user).get(person.pk):
-        made_for = f" for “{account.made_for}”" if account.made_for else ""
-        messages.warning(
-            request,
-            f"This account has no password yet. {account.maker or 'Somebody else'} created it{made_for} and could sign "
-            f"in as this person. Now open: sessions {account.sessions}, tokens {account.tokens}, "
-            f"links {account.links}.",
-        )
+        return render_members(request, require_evaluation(request.user, slug), MembersForm())
+    return add_from_form(request, require_evaluation(request.user, slug, Action.OWN), add_members)
 
 
 @never_cache
 @require_http_methods(["POST"])
 def member_invite(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """Invite a name. The answer is the same whether or not an account has it."""
-    evaluation = require_evaluation(request.user, slug, Action.OWN)
-    form = MemberForm(request.POST)
+    """Invite names. The answer is the same whether or not an account has them."""
+    return add_from_form(request, require_evaluation(request.user, slug, Action.OWN), invite_members)
+
+
+def add_from_form(
+    request: AuthenticatedRequest, evaluation: Evaluation, add: Callable[..., list[Addition]]
+) -> HttpResponse:
+    form = MembersForm(request.POST)
     if not form.is_valid():
         return render_members(request, evaluation, form, status=422)
-    try:
-        invitation = create_invitation(
-            evaluation, form.cleaned_data["username"], Role(form.cleaned_data["role"]), by=request.user
-        )
-    except InputRefused as refused:
-        form.add_error("username", str(refused))
+    role = Role(form.cleaned_data["role"])
+    additions = add(evaluation, form.cleaned_data["names"], role, by=request.user)
+    if all(addition.outcome == Outcome.REFUSED for addition in additions):
+        form.add_error("names", [addition.problem for addition in additions])
         return render_members(request, evaluation, form, status=422)
-    messages.success(
-        request,
-        f"“{invitation.username}” is invited. The person with this username finds the invitation on their evaluations "
-        "page and accepts it there.",
-    )
-    return redirect("members", slug)
+    context = {
+        "page": "members",
+        "evaluation": evaluation,
+        "role": role,
+        "additions": [(addition, build_link_url(request, addition.token)) for addition in additions],
+        "has_links": any(addition.token for addition in additions),
+        "hours": settings.SIGN_IN_LINK_HOURS,
+    }
+    return render(request, "members/added.html", context)
 
 
 @require_http_methods(["POST"])
@@ -111,12 +85,13 @@ def member_role(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
     membership = get_membership_or_404(request, slug, pk)
     form = RoleForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Choose one of the roles.")
+        messages.error(request, "Choose a role.")
         return redirect("members", slug)
+    role, before = Role(form.cleaned_data["role"]), membership.role
     with show_refusal(request):
-        role = Role(form.cleaned_data["role"])
         set_role(membership.evaluation, membership.user, role, by=request.user)
-        messages.success(request, f"{membership.user} is {role} now.")
+        undo_url = reverse("member_role", args=[slug, pk])
+        add_notice_with_undo(request, f"{membership.user} is now {role}.", undo_url, {"role": before})
     return redirect("members", slug)
 
 
@@ -128,7 +103,7 @@ def member_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("members", slug)
-    messages.success(request, f"{membership.user} no longer takes part. Every review stays.")
+    messages.success(request, f"{membership.user} was removed. Their reviews are kept.")
     return redirect("evaluations" if membership.user == request.user else reverse("members", args=[slug]))
 
 
@@ -145,7 +120,7 @@ def member_link(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 
 
 def render_members(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: MemberForm, status: int = 200
+    request: AuthenticatedRequest, evaluation: Evaluation, form: MembersForm, status: int = 200
 ) -> HttpResponse:
     user = request.user
     page = paginate(request, evaluation.memberships.select_related("user"))

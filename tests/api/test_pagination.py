@@ -164,7 +164,7 @@ LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_events": (f"{AT}/events", more_files),
     "list_slices": (f"{AT}/slices", more_files),
     "list_review_queues": (f"{AT}/rounds", more_files),
-    "list_people": (f"{AT}/people", more_files),
+    "list_members": (f"{AT}/members", more_files),
     "list_evaluations": ("/evaluations", more_files),
     "list_accounts": ("/accounts", more_files),
     "list_pending_invitations": (f"{AT}/invitations", more_sign_ins),

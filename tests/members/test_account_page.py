@@ -57,9 +57,9 @@ def test_a_first_password_asks_for_none_before(client: Client) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"present": "wrong", "password": NEW, "again": NEW}, "not your present password"),
+        ({"present": "wrong", "password": NEW, "again": NEW}, "not your current password"),
         ({"password": NEW, "again": NEW}, "required"),
-        ({"present": OLD, "password": NEW, "again": OLD}, "differ"),
+        ({"present": OLD, "password": NEW, "again": OLD}, "don’t match"),
         ({"present": OLD, "password": "short", "again": "short"}, "too short"),
     ],
 )

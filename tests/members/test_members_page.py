@@ -30,7 +30,7 @@ def as_owner(client: Client, owner: User, evaluation: Evaluation) -> Client:
 
 
 def add(client: Client, username: str, role: Role = Role.REVIEWER) -> str:
-    answer = client.post(reverse("members", args=["study"]), {"username": username, "role": role}, follow=True)
+    answer = client.post(reverse("members", args=["study"]), {"names": username, "role": role}, follow=True)
     return answer.content.decode()
 
 
@@ -50,15 +50,15 @@ def test_a_link_is_shown_once(as_owner: Client) -> None:
 
 def test_someone_with_an_account_is_added_without_a_link(as_owner: Client) -> None:
     make_user("grace")
-    assert "signs in as before" in add(as_owner, "grace")
+    assert "Signs in as before" in add(as_owner, "grace")
     assert not SignInLink.objects.exists()
 
 
 def test_adding_somebody_twice_says_so_on_the_form(as_owner: Client) -> None:
     add(as_owner, "grace")
-    answer = as_owner.post(reverse("members", args=["study"]), {"username": "grace", "role": "viewer"})
+    answer = as_owner.post(reverse("members", args=["study"]), {"names": "grace", "role": "viewer"})
     assert answer.status_code == 422
-    assert "takes part already" in answer.content.decode()
+    assert "is already a member" in answer.content.decode()
 
 
 def test_a_new_link_is_made_for_an_account_of_this_evaluation_only(as_owner: Client, evaluation: Evaluation) -> None:
@@ -110,7 +110,7 @@ def test_others_see_the_list_and_change_nothing(client: Client, evaluation: Eval
     assert "olive" in page
     assert "<form" not in page.split("<main", 1)[1]
     mine = Membership.objects.get(user=member)
-    assert client.post(reverse("members", args=["study"]), {"username": "new", "role": "owner"}).status_code == 403
+    assert client.post(reverse("members", args=["study"]), {"names": "new", "role": "owner"}).status_code == 403
     for address in ("member_role", "member_remove", "member_link"):
         assert client.post(reverse(address, args=["study", mine.pk]), {"role": "owner"}).status_code == 403
     assert Membership.objects.get(user=member).role == role
@@ -198,3 +198,44 @@ def test_a_role_that_does_not_review_gives_back_what_was_given(
     assert Assignment.objects.get().state == AssignmentState.ASSIGNED
     as_owner.post(address, {"role": Role.VIEWER})
     assert Assignment.objects.get().state == AssignmentState.EXPIRED
+
+
+def test_pasted_names_are_added_with_a_link_for_each_new_account(as_owner: Client, evaluation: Evaluation) -> None:
+    make_user("known")
+    text = "ann, bob@example.org; known\n“Carla Diaz” <carla@example.org>, not/a/name ANN olive"
+    page = add(as_owner, text, Role.ADJUDICATOR)
+    members = Membership.objects.filter(evaluation=evaluation, role=Role.ADJUDICATOR).order_by("pk")
+    names = [member.user.username for member in members.select_related("user")]
+    assert names == ["ann", "bob@example.org", "known", "carla@example.org"]
+    assert User.objects.get(username="carla@example.org").display_name == "Carla Diaz"
+    assert len(re.findall(r'value="http://testserver/sign-in/[^"]+"', page)) == 3
+    assert "“not/a/name” is not a valid username" in page
+    assert "“olive” is already a member" in page
+
+
+def test_pasted_names_are_invited_by_who_may_not_create_accounts(
+    client: Client, owner: User, evaluation: Evaluation
+) -> None:
+    client.force_login(owner)
+    address = reverse("member_invite", args=["study"])
+    page = client.post(address, {"names": "ann\nbob", "role": "viewer"}).content.decode()
+    assert page.count("Invited as viewer") == 2
+    assert "/sign-in/" not in page
+    assert Membership.objects.filter(evaluation=evaluation).count() == 1
+
+
+@pytest.mark.parametrize(("names", "words"), [(" ,; ", "required"), (",;", "at least one"), ("x " * 301, "")])
+def test_names_that_add_nobody_are_refused_on_the_form(as_owner: Client, names: str, words: str) -> None:
+    names = " ".join(f"n{number}" for number in range(301)) if not words else names
+    answer = as_owner.post(reverse("members", args=["study"]), {"names": names, "role": "viewer"})
+    assert answer.status_code == 422
+    assert (words or "Add up to 300 at a time") in answer.content.decode()
+    assert Membership.objects.count() == 1
+
+
+def test_a_change_of_role_can_be_undone(as_owner: Client, evaluation: Evaluation) -> None:
+    grace = Membership.objects.get(user=make_member(evaluation, Role.VIEWER, "grace"))
+    address = reverse("member_role", args=["study", grace.pk])
+    page = as_owner.post(address, {"role": "manager"}, follow=True).content.decode()
+    assert "grace is now manager" in page
+    assert re.search(r'name="role" value="viewer"', page)

@@ -105,7 +105,7 @@ def test_links_and_tokens_that_open_nothing_any_more_are_recorded_once(ada: User
         assert asked.status_code == 401
     details = SecurityEvent.objects.filter(user=ada, kind="sign_in_failed").order_by("pk")
     assert [re.sub(r" \(.*\)", "", detail) for detail in details.values_list("detail", flat=True)] == [
-        "This sign-in link was used already: each one works once.",
+        "This sign-in link was already used. Each link works once.",
         "This sign-in link has expired.",
         "The API token expired has expired.",
         "The API token revoked was revoked.",

@@ -240,7 +240,7 @@ def test_a_password_set_by_the_command_ends_what_let_somebody_in(
     asking, link = ApiClient(token_for(ada)), reverse("sign_in_link", args=[create_sign_in_link(ada, by=None)])
     answers = iter([NEW, "another one", "short", "short", NEW, NEW])
     monkeypatch.setattr(changepassword, "getpass", lambda prompt: next(answers))
-    for refusal in ("differ", "too short"):
+    for refusal in ("don’t match", "too short"):
         with pytest.raises(CommandError, match=refusal):
             call_command("changepassword", "ada")
     assert is_signed_in(client)
@@ -255,7 +255,7 @@ def test_a_password_set_by_the_command_ends_what_let_somebody_in(
 def test_of_two_changes_of_password_at_once_the_second_is_refused(ada: User) -> None:
     stale = User.objects.get(pk=ada.pk)
     set_password(ada, NEW, by=ada)
-    with pytest.raises(InputRefused, match="changed meanwhile"):
+    with pytest.raises(InputRefused, match="changed in the meantime"):
         set_password(stale, "the phrase of somebody else", by=stale)
     assert User.objects.get(pk=ada.pk).check_password(NEW)
 
@@ -297,13 +297,13 @@ def test_who_adds_an_account_without_a_password_sees_who_could_sign_in_as_it(
     token_for(grace)
     create_sign_in_link(grace, by=maker)
     client = sign_in_client(give_rights(owner))
-    added = client.post(reverse("members", args=["study"]), {"username": "grace", "role": "viewer"}, follow=True)
-    assert "maker created it and could sign in as this person" in added.content.decode()
+    added = client.post(reverse("members", args=["study"]), {"names": "grace", "role": "viewer"}, follow=True)
+    assert "Created by maker, who could sign in as this member" in " ".join(added.content.decode().split())
     page = " ".join(client.get(reverse("members", args=["study"])).content.decode().split())
     assert "no password yet" in page
-    assert "Created by maker, who could sign in as this person" in page  # of which evaluation is not told
+    assert "Created by maker, who could sign in as this member" in page  # of which evaluation is not told
     assert "1 session, 1 token, 1 sign-in link" in page
-    people = ApiClient(token_for(owner)).get("/evaluations/study/people").json()["items"]
+    people = ApiClient(token_for(owner)).get("/evaluations/study/members").json()["items"]
     assert people[1]["unclaimed"] == {"maker": "maker", "made_for": "", "sessions": 1, "tokens": 1, "links": 1}
 
 

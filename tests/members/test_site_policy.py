@@ -162,7 +162,7 @@ def test_a_stranger_with_one_account_cannot_create_or_enroll_anybody(evaluation:
     make_user("grace")
     asking = ApiClient(token_for(stranger))
     assert asking.post("/evaluations", {"name": "Mine"}).status_code == 403
-    assert asking.post("/evaluations/study/people", {"username": "grace"}).status_code == 404
+    assert asking.post("/evaluations/study/members", {"username": "grace"}).status_code == 404
     assert asking.post("/evaluations/study/invitations", {"username": "grace"}).status_code == 404
     assert (Evaluation.objects.count(), Membership.objects.count(), User.objects.count()) == (1, 1, 3)
 

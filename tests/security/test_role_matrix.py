@@ -39,7 +39,7 @@ PAGES: Final[Mapping[Action, str]] = {
     "webhook_kinds webhook_new webhook_secret webhook_start webhook_stop webhook_test",
 }
 OPERATIONS: Final[Mapping[Action, str]] = {
-    Action.OWN: "add_member invite_person withdraw_pending_invitation change_role remove_person make_member_link",
+    Action.OWN: "add_member invite_member withdraw_pending_invitation change_role remove_member make_member_link",
     Action.EXPORT: "make_export",
     Action.BACK_UP: "remove_export_file",
     Action.DISCUSS: "explain_choice post_comment withdraw_comment",

@@ -100,14 +100,14 @@ def test_an_owner_without_rights_enrols_nobody_and_learns_no_username() -> None:
     evaluation = make_evaluation(owner, slug="mine")
     make_user(NAMES[0])
     api, before = ApiClient(token_for(owner)), list(User.objects.order_by("pk").values_list("pk", flat=True))
-    direct = {name: api.post("/evaluations/mine/people", {"username": name, "role": "viewer"}) for name in NAMES}
+    direct = {name: api.post("/evaluations/mine/members", {"username": name, "role": "viewer"}) for name in NAMES}
     assert {answer.status_code for answer in direct.values()} == {403}
     said = {name: json.loads(answer.content)["detail"].replace(name, "…") for name, answer in direct.items()}
     assert len(set(said.values())) == 1
     client = sign_in_client(owner)
     pages = {}
     for name in NAMES:
-        answer = client.post(reverse("member_invite", args=["mine"]), {"username": name, "role": "viewer"}, follow=True)
+        answer = client.post(reverse("member_invite", args=["mine"]), {"names": name, "role": "viewer"}, follow=True)
         pages[name] = answer.content.decode().count(name), answer.status_code
     assert pages[NAMES[0]] == pages[NAMES[1]]
     assert list(Membership.objects.filter(evaluation=evaluation).values_list("user", flat=True)) == [owner.pk]

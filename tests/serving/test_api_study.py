@@ -57,7 +57,7 @@ def owner(product: Product) -> Program:
 def test_from_the_first_file_to_the_labels(product: Product, owner: Program) -> None:
     at = f"/evaluations/{owner('POST', '/evaluations', {'name': 'By programs'})['slug']}"
     owner("PATCH", f"{at}/settings", {"reviews_wanted": 2})
-    people = {name: owner("POST", f"{at}/people", {"username": name}) for name in ("ann", "bob")}
+    people = {name: owner("POST", f"{at}/members", {"username": name}) for name in ("ann", "bob")}
     assert all(one["sign_in_link"].startswith(product.address) for one in people.values())
 
     came = owner(

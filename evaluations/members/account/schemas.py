@@ -8,8 +8,8 @@ from ninja import Field, Schema
 class SessionOut(Schema):
     id: int
     created_at: datetime
-    last_seen_at: datetime = Field(description="exact to some minutes")
-    address: str = Field(description="an IPv4 address or an IPv6 network; empty if it is not known")
+    last_seen_at: datetime = Field(description="accurate to a few minutes")
+    address: str = Field(description="IPv4 address or IPv6 network; empty if unknown")
     user_agent: str
 
 
@@ -26,7 +26,7 @@ class OwnSecurityEventOut(Schema):
     created_at: datetime
     kind: str
     token: str | None
-    address: str = Field(description="an IPv4 address or an IPv6 network; empty if it is not known")
+    address: str = Field(description="IPv4 address or IPv6 network; empty if unknown")
     user_agent: str
     detail: str
 

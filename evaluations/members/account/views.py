@@ -66,7 +66,7 @@ def account_password(request: AuthenticatedRequest) -> HttpResponse:
         return refuse_password(request, refused, render_account(request, AccountForm(instance=user), form, status=422))
     request.session.pop(SIGNED_IN_BY_LINK, None)
     update_session_auth_hash(request, user)
-    messages.success(request, "Your password is set. Everywhere else you are signed out.")
+    messages.success(request, "Password set. You’re signed out everywhere else.")
     response = redirect("account")
     remember_device(request, response, user)
     return response
@@ -111,7 +111,7 @@ def session_end(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     if row is not None and row.pk == session.pk:
         logout(request)
         return redirect("sign_in")
-    messages.success(request, "The session has ended.")
+    messages.success(request, "Session ended.")
     return redirect("account")
 
 
@@ -145,7 +145,7 @@ def create_token_from_form(request: AuthenticatedRequest, form: TokenForm) -> tu
     if present is not None:
         check_present_password(request.user, present, str(request.session.session_key))
     elif not has_signed_in_recently(request):
-        raise InputRefused("Set a password first, or sign in again with a new link: this one was used a while ago.")
+        raise InputRefused("Set a password first, or sign in again with a new link.")
     return create_token(request.user, **values)
 
 
@@ -159,7 +159,7 @@ def token_revoke(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     user = request.user
     token = get_object_or_404(ApiToken, user=user, pk=pk)
     revoke_token(token, by=user)
-    messages.success(request, f"“{token.name}” is revoked.")
+    messages.success(request, f"Token “{token.name}” revoked.")
     return redirect("tokens")
 
 

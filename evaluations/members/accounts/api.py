@@ -31,16 +31,16 @@ operations = OperationRouter(tags=["accounts"])
 
 
 class AccountQuery(PageQuery):
-    q: str = Field("", max_length=MAX_USERNAME_CHARACTERS, description="a part of the username")
+    q: str = Field("", max_length=MAX_USERNAME_CHARACTERS, description="part of the username")
 
 
 class SecurityEventQuery(PageQuery):
-    account: str = Field("", max_length=MAX_USERNAME_CHARACTERS, description="a username; all accounts if empty")
+    account: str = Field("", max_length=MAX_USERNAME_CHARACTERS, description="username; empty for all accounts")
 
 
 @operations.get_one("/accounts", Scope.ADMIN, AccountPage)
 def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) -> AccountPage:
-    """List the accounts of the site, for site administrators."""
+    """List all accounts. Site administrators only."""
     require_site_administrator(request.user)
     rows, next_cursor = paginate_by_cursor(paging, User.objects.filter(username__icontains=paging.q))
     return AccountPage(items=[serialize_account(row) for row in rows], next=next_cursor)
@@ -48,7 +48,7 @@ def list_accounts(request: AuthenticatedRequest, paging: Query[AccountQuery]) ->
 
 @operations.change("/accounts/{int:pk}", Scope.ADMIN, AccountOut)
 def change_rights(request: AuthenticatedRequest, pk: int, body: AccountRightsPatch) -> AccountOut:
-    """Give rights to an account or take them back, in addition to those that everyone has."""
+    """Change the rights of an account. They add to those that everyone has."""
     sent = body.sent_values()
     rights = {right: sent[columns.account] for right, columns in RIGHT_COLUMNS.items() if columns.account in sent}
     return serialize_account(change_account_rights(get_account_or_404(request, pk), rights, by=request.user))
@@ -56,13 +56,14 @@ def change_rights(request: AuthenticatedRequest, pk: int, body: AccountRightsPat
 
 @operations.make("/accounts/{int:pk}/link", Scope.ADMIN, SignInLinkOut, keeps=False)
 def make_account_link(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> SignInLinkOut:
+    """Create a one-time sign-in link for an account."""
     link = create_link_url(request, get_account_or_404(request, pk))
     return SignInLinkOut(link=link, hours=settings.SIGN_IN_LINK_HOURS)
 
 
 @operations.do("/accounts/{int:pk}/end-access", Scope.ADMIN, AccountOut)
 def end_account_access(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    """End all sessions, sign-in links and tokens of an account. With its password it can be signed in to again."""
+    """End all sessions, sign-in links and tokens of an account. Its password stays valid."""
     person = get_account_or_404(request, pk)
     end_access(person, by=request.user)
     return serialize_account(person)
@@ -77,7 +78,7 @@ def disable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None)
 
 @operations.do("/accounts/{int:pk}/enable", Scope.ADMIN, AccountOut)
 def enable(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> AccountOut:
-    """Enable an account again. Sessions, links and tokens from before stay ended."""
+    """Enable an account. Earlier sessions, links and tokens stay ended."""
     enable_account(get_account_or_404(request, pk), by=request.user)
     return serialize_account(get_account_or_404(request, pk))
 
@@ -94,13 +95,14 @@ def serialize_account(user: User) -> AccountOut:
 
 @operations.get_one("/policy", Scope.ADMIN, SitePolicyOut)
 def get_policy(request: AuthenticatedRequest) -> SitePolicyOut:
-    """The rights that every account of the site has."""
+    """Get the rights of every account. Site administrators only."""
     require_site_administrator(request.user)
     return serialize_row(SitePolicyOut, get_site_policy())
 
 
 @operations.change("/policy", Scope.ADMIN, SitePolicyOut)
 def change_policy(request: AuthenticatedRequest, body: SitePolicyPatch) -> SitePolicyOut:
+    """Change the rights of every account. Site administrators only."""
     require_site_administrator(request.user)
     sent = body.sent_values()
     rights = {right: sent[columns.policy] for right, columns in RIGHT_COLUMNS.items() if columns.policy in sent}
@@ -109,7 +111,7 @@ def change_policy(request: AuthenticatedRequest, body: SitePolicyPatch) -> SiteP
 
 @operations.get_one("/security-events", Scope.ADMIN, SecurityEventPage)
 def list_site_security_events(request: AuthenticatedRequest, paging: Query[SecurityEventQuery]) -> SecurityEventPage:
-    """List sign-ins, refusals and what ended, newest first, for site administrators."""
+    """List security events, newest first. Site administrators only."""
     require_site_administrator(request.user)
     person = find_account(paging.account) if paging.account else None
     events = list_security_events().none() if paging.account and person is None else list_security_events(person)

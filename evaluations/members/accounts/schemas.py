@@ -31,7 +31,7 @@ class AccountRightsPatch(StrictIn):
 
 
 class SitePolicyOut(Schema):
-    """The rights that every account has."""
+    """The rights of every account."""
 
     everyone_creates_evaluations: bool
     everyone_creates_accounts: bool
@@ -48,10 +48,10 @@ class SecurityEventOut(Schema):
     id: int
     created_at: datetime
     kind: str
-    account: PersonOut | None = Field(description="null: no account, such as a sign-in with an unknown username")
-    by: PersonOut | None = Field(description="who did it, if it was somebody else")
+    account: PersonOut | None = Field(description="null for a sign-in with an unknown username")
+    by: PersonOut | None = Field(description="who did it, if someone else")
     token: str | None
-    address: str = Field(description="an IPv4 address or an IPv6 network; empty if it is not known")
+    address: str = Field(description="IPv4 address or IPv6 network; empty if unknown")
     user_agent: str
     detail: str
 

@@ -47,7 +47,7 @@ def site_policy(request: AuthenticatedRequest) -> HttpResponse:
     form.is_valid()  # it holds nothing but boxes
     rights = {right: form.cleaned_data[columns.policy] for right, columns in RIGHT_COLUMNS.items()}
     change_site_policy(rights, by=request.user)
-    messages.success(request, "The policy is saved.")
+    messages.success(request, "Site policy saved.")
     return redirect("accounts")
 
 
@@ -58,7 +58,7 @@ def account_rights(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     form.is_valid()  # it holds nothing but boxes
     rights = {right: form.cleaned_data[columns.account] for right, columns in RIGHT_COLUMNS.items()}
     change_account_rights(person, rights, by=request.user)
-    messages.success(request, f"The rights of {person} are saved.")
+    messages.success(request, f"Rights of {person} saved.")
     return redirect("accounts")
 
 
@@ -78,7 +78,7 @@ def account_link(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 def account_end_access(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     person = get_account_or_404(request, pk)
     end_access(person, by=request.user)
-    messages.success(request, f"All sessions, sign-in links and tokens of {person} have ended.")
+    messages.success(request, f"Ended all sessions, sign-in links and tokens of {person}.")
     return redirect("accounts")
 
 
@@ -87,7 +87,7 @@ def account_disable(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     person = get_account_or_404(request, pk)
     with show_refusal(request):
         disable_account(person, by=request.user)
-        messages.success(request, f"{person} can no longer sign in. Every review stays.")
+        messages.success(request, f"{person} can no longer sign in. Their reviews are kept.")
     return redirect("accounts")
 
 

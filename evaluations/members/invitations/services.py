@@ -22,16 +22,16 @@ def create_invitation(evaluation: Evaluation, username: str, role: Role, *, by: 
     key = fold_username(name)
     members = Membership.objects.filter(evaluation=evaluation, user__username__iexact=name).select_related("user")
     if member := members.first():
-        raise InputRefused(f"“{member.user.username}” takes part already: change the role in the list below.")
+        raise InputRefused(f"“{member.user.username}” is already a member. Change the role in the table.")
     if Invitation.objects.filter(evaluation=evaluation).count() >= MAX_INVITATIONS:
-        raise InputRefused(f"{MAX_INVITATIONS} invitations are pending here. Withdraw one first.")
+        raise InputRefused(f"There are {MAX_INVITATIONS} pending invitations. Withdraw one first.")
     try:
         with transaction.atomic():
             invitation = Invitation.objects.create(
                 evaluation=evaluation, username=name, name_key=key, role=role, invited_by=by
             )
     except IntegrityError:
-        raise InputRefused(f"“{name}” is invited already. Withdraw that invitation to change the role.") from None
+        raise InputRefused(f"“{name}” is already invited. Withdraw that invitation to change the role.") from None
     record_event("invited", invitation, user=by, evaluation=evaluation, after={"person": name, "role": role})
     return invitation
 
@@ -62,4 +62,4 @@ def remove_invitation(invitation: Invitation) -> None:
     # Under its id and its role: another one may have been made for the name meanwhile.
     deleted, _ = Invitation.objects.filter(pk=invitation.pk, role=invitation.role).delete()
     if not deleted:
-        raise InputRefused("This invitation was accepted or withdrawn meanwhile.")
+        raise InputRefused("This invitation was already accepted or withdrawn.")

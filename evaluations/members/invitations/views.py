@@ -17,7 +17,7 @@ def invitation_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> Ht
     invitation = get_invitation_or_404(request, slug, pk)
     with show_refusal(request):
         withdraw_invitation(invitation, by=request.user)
-        messages.success(request, f"The invitation of “{invitation.username}” is withdrawn.")
+        messages.success(request, f"Invitation of “{invitation.username}” withdrawn.")
     return redirect("members", slug)
 
 
@@ -29,7 +29,7 @@ def invitation_accept(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     except InputRefused as refused:
         messages.error(request, str(refused))
         return redirect("evaluations")
-    messages.success(request, f"You take part in “{membership.evaluation.name}” as {membership.role}.")
+    messages.success(request, f"You joined “{membership.evaluation.name}” as {membership.role}.")
     return redirect("evaluation", membership.evaluation.slug)
 
 

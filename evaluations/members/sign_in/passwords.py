@@ -11,14 +11,14 @@ from evaluations.members.sign_in.devices import find_device_id
 from evaluations.models.users import User, fold_username
 from evaluations.web.throttle import begin_try, forgive_try, limits_of_session, limits_of_sign_in
 
-WRONG_PASSWORD = "This username and this password do not belong together."
+WRONG_PASSWORD = "Wrong username or password."
 
 
 def authenticate_by_password(request: HttpRequest, username: str, password: str) -> User:
     """The user of this name and password. An unknown name costs the same queries and time as a known one."""
     account = find_account(username)
     limits = limits_of_sign_in(fold_username(username), get_client().address, find_device_id(request, account))
-    counted = begin_try(limits, user=account, advice=", or use a sign-in link, which works at once")
+    counted = begin_try(limits, user=account, advice=", or use a sign-in link")
     user = authenticate(request, username=account.username if account else username, password=password)
     if not isinstance(user, User):
         # Of an unknown name nothing is kept: people type their password into the wrong field.
@@ -35,5 +35,5 @@ def check_present_password(user: User, password: str, session_key: str) -> None:
     counted = begin_try(limits_of_session(session_key), user=user)
     if not user.check_password(password):
         record_security_event(SecurityEventKind.PASSWORD_REFUSED, user)
-        raise InputRefused("This is not your present password.", field="present")
+        raise InputRefused("That’s not your current password.", field="present")
     forgive_try(counted)
