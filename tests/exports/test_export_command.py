@@ -41,7 +41,7 @@ def test_what_was_left_out_is_said_in_words(
 ) -> None:
     out = str(tmp_path / "pairs.jsonl")
     call_command("export", "study", "--format", "dpo", "--aspect", "clarity", "--out", out)
-    assert capsys.readouterr().out.splitlines()[1:] == ["left out: 1 – an aspect that is needed has no label"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["excluded: 1 an aspect that is needed has no label"]
 
 
 def refused(*arguments: str) -> str:

@@ -48,10 +48,10 @@ def test_creating_someone_who_is_there_makes_a_link_for_them() -> None:
     [
         (["nobody"], "--create"),
         (["two words", "--create"], "username"),
-        (["new", "--create", "--evaluation", "study"], "go together"),
-        (["new", "--create", "--role", "viewer"], "go together"),
+        (["new", "--create", "--evaluation", "study"], "--evaluation and --role together"),
+        (["new", "--create", "--role", "viewer"], "--evaluation and --role together"),
         (["new", "--create", "--evaluation", "nowhere", "--role", "viewer"], "no evaluation"),
-        (["new", "--create", "--base-url", "ftp://x"], "must look like"),
+        (["new", "--create", "--base-url", "ftp://x"], "is not a URL such as"),
         (["gone"], "disabled"),
     ],
 )

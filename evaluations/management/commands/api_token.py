@@ -13,18 +13,18 @@ from evaluations.models.users import User
 
 
 class Command(ProductCommand):
-    help = "Make a token with which a program speaks to the API in USER's name, and print it."
+    help = "Create an API token for USER and print it once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         scopes = "; ".join(f"{scope}: {words}" for scope, words in SCOPE_TEXTS.items())
         parser.add_argument("username", metavar="USER")
-        parser.add_argument("--name", default="", help="what it is for")
+        parser.add_argument("--name", default="", help="what the token is for")
         parser.add_argument("--scope", nargs="+", choices=[str(scope) for scope in Scope], help=scopes)
-        parser.add_argument("--days", type=int, default=90, help="how long it is valid (90)")
-        parser.add_argument("--evaluation", metavar="SLUG", help="the only evaluation that it opens")
+        parser.add_argument("--days", type=int, default=90, help="days until it expires (default: 90)")
+        parser.add_argument("--evaluation", metavar="SLUG", help="limit it to this evaluation")
         group = parser.add_mutually_exclusive_group()
-        group.add_argument("--list", action="store_true", help="the tokens of USER that are in force")
-        group.add_argument("--revoke", metavar="PREFIX", help="revoke those that begin with this")
+        group.add_argument("--list", action="store_true", help="list USER's active tokens")
+        group.add_argument("--revoke", metavar="PREFIX", help="revoke the tokens that start with PREFIX")
 
     def handle(self, *args: object, username: str, **options: Any) -> None:
         user = require_account(username)
@@ -39,7 +39,7 @@ class Command(ProductCommand):
 def require_account(username: str) -> User:
     user = find_account(username)
     if user is None or not user.is_active:
-        raise InputRefused(f"There is no account “{username}” that is enabled.")
+        raise InputRefused(f"No enabled account “{username}”.")
     return user
 
 
@@ -48,7 +48,7 @@ def create_token_line(user: User, options: CommandOptions) -> str:
     if slug := options["evaluation"]:
         evaluation = Evaluation.objects.of(user).filter(slug=slug).first()
         if evaluation is None:
-            raise InputRefused(f"{user.username} takes part in no evaluation at “{slug}”.")
+            raise InputRefused(f"{user.username} is not a member of “{slug}”.")
     scopes = [Scope(scope) for scope in options["scope"] or [Scope.READ]]
     _, text = create_token(user, name=options["name"], scopes=scopes, days=options["days"], evaluation=evaluation)
     return text
@@ -59,13 +59,13 @@ def list_token_lines(user: User) -> str:
         f"{token.prefix}…  {token.name}  {token.scopes}  until {token.expires_at:%Y-%m-%d}"
         for token in list_active_tokens(user)
     ]
-    return "\n".join(lines) or f"{user.username} has no token that is in force."
+    return "\n".join(lines) or f"{user.username} has no active tokens."
 
 
 def revoke_by_prefix(user: User, prefix: str) -> str:
     tokens = [token for token in list_active_tokens(user) if token.prefix == prefix.rstrip("…")]
     if not tokens:
-        raise InputRefused(f"{user.username} has no token that begins with “{prefix}”: see --list.")
+        raise InputRefused(f"{user.username} has no token that starts with “{prefix}”. Use --list to see the tokens.")
     for token in tokens:
         revoke_token(token, by=None)
     return f"Revoked: {', '.join(token.name for token in tokens)}"

@@ -11,7 +11,7 @@ from evaluations.members.services import set_password
 
 
 class Command(ProductCommand):
-    help = "Set a new password for USER, and end all sessions, sign-in links and API tokens of the account."
+    help = "Set USER's password, and end all sessions, sign-in links and API tokens of the account."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username", metavar="USER")
@@ -19,9 +19,9 @@ class Command(ProductCommand):
     def handle(self, *args: object, **options: Any) -> None:
         user = find_account(options["username"])
         if user is None:
-            raise InputRefused(f"There is no account “{options['username']}”.")
-        password = getpass(f"New password of {user.username}: ")
-        if getpass("Repeat the password: ") != password:
-            raise InputRefused("The two passwords differ. Nothing was changed.")
+            raise InputRefused(f"No account “{options['username']}”.")
+        password = getpass(f"New password for {user.username}: ")
+        if getpass("Repeat password: ") != password:
+            raise InputRefused("The two passwords don’t match. Nothing was changed.")
         set_password(user, password, by=None)
-        self.stdout.write(f"The password of {user.username} is set. Sessions, sign-in links, and tokens have ended.")
+        self.stdout.write(f"Password of {user.username} set. All sessions, sign-in links and tokens ended.")

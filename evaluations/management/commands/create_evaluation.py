@@ -12,27 +12,27 @@ from evaluations.rubrics.selectors import list_builtin_rubrics
 
 
 class Command(ProductCommand):
-    help = "Make an evaluation with a built-in rubric."
+    help = "Create an evaluation with a built-in rubric."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="its address: small letters, digits and hyphens")
+        parser.add_argument("slug", help="URL name: lowercase letters, digits, hyphens")
         parser.add_argument("--name", required=True)
         names = [name for kind in RubricKind for name in list_builtin_rubrics(kind)]
         parser.add_argument(
             "--rubric",
             default="six-aspect",
-            help=f"a built-in rubric: {' or '.join(names)} (default: %(default)s)",
+            help=f"built-in rubric: {' or '.join(names)} (default: %(default)s)",
         )
-        parser.add_argument("--owner", metavar="USER", help="the account that owns it")
+        parser.add_argument("--owner", metavar="USER", help="username of the owner")
 
     def handle(self, *args: object, slug: str, name: str, rubric: str, owner: str | None, **options: object) -> None:
         account = require_owner_account(owner) if owner else None
         create_evaluation(slug=slug, name=name, owner=account, by=None, rubric=rubric)
-        self.stdout.write(f"Made the evaluation {slug}.")
+        self.stdout.write(f"Created evaluation {slug}.")
 
 
 def require_owner_account(username: str) -> User:
     user = find_account(username)
     if user is None:
-        raise InputRefused(f"There is no account “{username}”: make it by  manage.py sign_in_link {username} --create")
+        raise InputRefused(f"No account “{username}”. Create it with  manage.py sign_in_link {username} --create")
     return user

@@ -27,32 +27,32 @@ from evaluations.models.evaluations import Evaluation
 
 
 class Command(ProductCommand):
-    help = "Write an evaluation's comparisons with all their labels into a file."
+    help = "Export an evaluation to a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         accept_negative_keys(parser)
-        parser.add_argument("slug", help="the address of the evaluation")
+        parser.add_argument("slug", help="URL name of the evaluation")
         parser.add_argument("--format", required=True, help=f"one of {', '.join(EXPORT_FORMATS)}")
-        parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="replaced when the export is whole")
-        parser.add_argument("--policy", choices=list(LabelPolicy), help="what a label may rest on, if not as set")
+        parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write")
+        parser.add_argument("--policy", choices=list(LabelPolicy), help="label source (default: the evaluation's)")
         choice = parser.add_mutually_exclusive_group()
-        choice.add_argument("--aspect", default="", metavar="KEY", help="the aspect whose label is the choice")
-        choice.add_argument("--combine", default="", metavar="RULE", help="makes one choice of several aspects' labels")
+        choice.add_argument("--aspect", default="", metavar="KEY", help="aspect that decides the preference")
+        choice.add_argument("--combine", default="", metavar="RULE", help="rule that combines several aspects")
         add_where_argument(parser)
-        parser.add_argument("--slice", default="", metavar="NAME", help="only comparisons of this saved slice")
+        parser.add_argument("--slice", default="", metavar="NAME", help="only comparisons of this saved filter")
         parser.add_argument("--part", choices=list(SplitPart), type=SplitPart, help="only this part of the split")
         parser.add_argument(
             "--split",
             nargs="?",
             const="",
             metavar="train=80,dev=10,test=10",
-            help="say of each row which part it is in, or write each part apart; per cent",
+            help="add the part of each row, or write each part to its own file (percent)",
         )
-        parser.add_argument("--seed", default="", help="of the split, if not the evaluation's own")
-        parser.add_argument("--anonymise", action="store_true", help="reviewer-1 and so on instead of people's names")
+        parser.add_argument("--seed", default="", help="seed of the split (default: the evaluation's)")
+        parser.add_argument("--anonymise", action="store_true", help="write reviewer-1, reviewer-2 … instead of names")
         for name, values in list_format_settings().items():
             choices: CommandOptions = {"choices": sorted(values)} if values else {"metavar": "MODEL"}
-            parser.add_argument(f"--{name}", dest=f"set_{name}", help="where the format has it", **choices)
+            parser.add_argument(f"--{name}", dest=f"set_{name}", help="for formats with this setting", **choices)
 
     def handle(self, *args: object, slug: str, out: Path, **options: Any) -> None:
         evaluation = find_evaluation(slug)
@@ -65,7 +65,7 @@ class Command(ProductCommand):
             file.write(encode_manifest(build_manifest(export)))
         self.stdout.write(f"Wrote {out}: rows {export.rows:,}, SHA-256 {export.sha256}")
         for reason, count in list_exclusion_reasons(export.format, export.counts["excluded"]):
-            self.stdout.write(f"left out: {count:,} – {reason}")
+            self.stdout.write(f"excluded: {count:,} {reason}")
 
 
 def list_format_settings() -> dict[str, set[str]]:

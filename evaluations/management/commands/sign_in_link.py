@@ -17,15 +17,15 @@ from evaluations.models.users import User
 
 
 class Command(ProductCommand):
-    help = "Print a link that signs USER in once."
+    help = "Print a one-time sign-in link for USER."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username", metavar="USER")
-        parser.add_argument("--create", action="store_true", help="make the account where there is none")
+        parser.add_argument("--create", action="store_true", help="create the account if needed")
         parser.add_argument("--superuser", action="store_true", help="make USER a site administrator")
-        parser.add_argument("--evaluation", metavar="SLUG", help="let USER take part in it")
-        parser.add_argument("--role", choices=[str(role) for role in Role], help="as what (with --evaluation)")
-        parser.add_argument("--base-url", default=settings.ADDRESS, help=f"address of the site ({settings.ADDRESS})")
+        parser.add_argument("--evaluation", metavar="SLUG", help="add USER to this evaluation")
+        parser.add_argument("--role", choices=[str(role) for role in Role], help="role of USER (with --evaluation)")
+        parser.add_argument("--base-url", default=settings.ADDRESS, help=f"site URL (default: {settings.ADDRESS})")
 
     def handle(self, *args: object, **options: Any) -> None:
         with transaction.atomic():
@@ -37,11 +37,11 @@ class Command(ProductCommand):
 def find_or_invite_account(options: CommandOptions) -> User:
     """The account as the options want it: made, given a role, made an administrator."""
     if (options["evaluation"] is None) != (options["role"] is None):
-        raise InputRefused("--evaluation and --role go together: where to take part, and as what.")
+        raise InputRefused("Use --evaluation and --role together.")
     evaluation = find_evaluation(options["evaluation"]) if options["evaluation"] else None
     user = find_account(options["username"])
     if user is None and not options["create"]:
-        raise InputRefused(f"There is no account “{options['username']}”: add --create to make it.")
+        raise InputRefused(f"No account “{options['username']}”. Add --create to create it.")
     if user is None:
         user = create_account(options["username"], by=None, evaluation=evaluation)
     if evaluation is not None:
@@ -54,5 +54,5 @@ def find_or_invite_account(options: CommandOptions) -> User:
 def sign_in_address(base_url: str) -> str:
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputRefused(f"--base-url is {base_url!r}: it must look like https://judgeweb.example.org.")
+        raise InputRefused(f"--base-url {base_url!r} is not a URL such as https://judgeweb.example.org.")
     return base_url.rstrip("/")
