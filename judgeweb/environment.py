@@ -1,5 +1,6 @@
 """What the settings read: environment variables, each checked and named if it cannot be used, and the data folder."""
 
+import base64
 import contextlib
 import hashlib
 import ipaddress
@@ -8,6 +9,7 @@ import re
 import secrets
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -106,7 +108,26 @@ def read_ollama_url() -> str:
     return read_site_address("JUDGEWEB_OLLAMA_URL", default, like=default)
 
 
-def load_or_create_secret(path: Path) -> str:
+def read_encryption_keys(name: str) -> list[str]:
+    """Fernet keys: 32 random bytes each, in URL-safe Base64."""
+    keys = read_names(name)
+    for key in keys:
+        try:
+            is_key = len(base64.urlsafe_b64decode(key)) == 32
+        except ValueError:
+            is_key = False
+        if not is_key:
+            raise ImproperlyConfigured(
+                f"{name} must be Fernet keys, separated by commas. To make one: openssl rand -base64 32 | tr +/ -_"
+            )
+    return keys
+
+
+def create_secret() -> str:
+    return secrets.token_urlsafe(50)
+
+
+def load_or_create_secret(path: Path, create: Callable[[], str] = create_secret) -> str:
     """The secret in the file, which the first start creates, readable by its owner alone.
 
     Several processes may start at once: each links a whole file into place, and the first one stays.
@@ -114,7 +135,7 @@ def load_or_create_secret(path: Path) -> str:
     if not path.exists():
         descriptor, draft = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(50))
+            file.write(create())
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         os.unlink(draft)

@@ -21,6 +21,7 @@ from judgeweb.environment import (
     load_or_create_secret,
     read_broker_url,
     read_contact,
+    read_encryption_keys,
     read_env_file,
     read_flag,
     read_names,
@@ -221,6 +222,10 @@ BATCH_POLL_SECONDS = read_whole_number("JUDGEWEB_BATCH_POLL_SECONDS", 60, 1, 360
 # A run is paused after so many equal failures without a success between them; 0: never.
 PAUSE_AFTER_FAILURES = read_whole_number("JUDGEWEB_PAUSE_AFTER_FAILURES", 12, 0, 1_000_000)
 OLLAMA_URL = read_ollama_url()
+# What encrypts the API keys that are stored: the first one encrypts, all decrypt. Without any, a file that the first
+# stored key creates.
+ENCRYPTION_KEYS = read_encryption_keys("JUDGEWEB_ENCRYPTION_KEYS")
+ENCRYPTION_KEY_FILE = DATA_DIR / "encryption_keys"
 
 # Networks besides the public internet that webhooks may reach.
 WEBHOOK_NETWORKS = read_networks("JUDGEWEB_WEBHOOK_NETWORKS")

@@ -72,6 +72,7 @@ UNRECORDED_READS: Final = {
 }
 # Third-party packages that only some of ours may import.
 ONLY_IMPORTED_BY: Final = {
+    "cryptography": {"judges"},
     "openai": {"llm"},
     "httpx2": {"llm", "net"},
     "ninja": {"api", "api_site", *FEATURES, "overview", "operations"},

@@ -155,8 +155,10 @@ def server_base_url(server: Server) -> str:
 
 
 def server_key(server: Server) -> str:
-    """The key from the environment; its name is checked again."""
+    """The key that is stored, or the one in the environment, whose name is checked again."""
     try:
+        if server.read_stored_key is not None:
+            return server.read_stored_key()
         name = check_key_variable(server.key_variable)
     except InputRefused as error:
         raise StopRun(str(error)) from None
@@ -287,7 +289,7 @@ def find_connection_problem(server: Server, *, is_refusal_fine: bool = False) ->
     if is_refusal_fine:
         return f"It answers {answer.status_code}." if answer.status_code in OUTAGE_STATUSES else ""
     if answer.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return f"It refuses {f'the key in {server.key_variable}' if server.key_variable else 'whoever has no key'}."
+        return f"It refuses {server.key_in_words}." if server.has_key else "It requires an API key."
     if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return f"It answers, but with the error {answer.status_code}."
     return ""
@@ -314,7 +316,7 @@ def fetch_server_page(server: Server, method: str, path: str, body: JsonMapping 
 def fetch_server_answer(server: Server, method: str, address: str, body: JsonMapping | None = None) -> httpx2.Response:
     """The server's answer at this address, requested with the key and extras of judges' requests."""
     headers = request_headers(server, server_key(server))
-    if not server.key_variable:
+    if not server.has_key:
         headers = {name: value for name, value in headers.items() if name not in find_adapter(server).key_headers("")}
     sent: JsonDict = {"headers": headers, "params": request_query(server) or None, "json": body}
     return httpx2.request(method, address, **sent, timeout=PROBE_TIMEOUT_SECONDS, verify=trusted_certificates())

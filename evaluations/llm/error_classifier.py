@@ -162,13 +162,10 @@ def parse_retry_headers(headers: Headers) -> float | None:
 
 def refused_key_error(server: Server, error: ErrorBody) -> str:
     sentence = f" It says: {error.message}" if error.body.strip() else ""
-    if not server.key_variable:
-        missing = f"{server.base_url} wants a key ({error.status}), and this endpoint names none: add one with a key."
-        return missing + sentence
-    return (
-        f"{server.base_url} refused the key in {server.key_variable} ({error.status}): set a valid one for the worker."
-        f"{sentence}"
-    )
+    if not server.has_key:
+        return f"{server.base_url} requires an API key ({error.status}): add one to the endpoint.{sentence}"
+    remedy = "set a valid one for the worker." if server.key_variable else "replace it on the endpoint's page."
+    return f"{server.base_url} refused {server.key_in_words} ({error.status}): {remedy}{sentence}"
 
 
 def classify_not_found(error: ErrorBody, server: Server, request: Request, words: ErrorWords) -> LLMError:

@@ -15,7 +15,7 @@ class Server:
     """An endpoint as requests need it.
 
     ``headers``, ``query`` and ``body`` are sent with every request; a value of the form $NAME is that environment
-    variable.
+    variable. ``read_stored_key`` decrypts the API key that the endpoint stores; InputRefused if it cannot.
     """
 
     base_url: str
@@ -25,6 +25,15 @@ class Server:
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     body: JsonMapping = field(default_factory=dict)
+    read_stored_key: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.key_variable) or self.read_stored_key is not None
+
+    @property
+    def key_in_words(self) -> str:
+        return f"the key in {self.key_variable}" if self.key_variable else "the stored API key"
 
 
 @dataclass(frozen=True)

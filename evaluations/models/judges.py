@@ -15,11 +15,13 @@ from evaluations.models.users import User
 
 
 class Endpoint(Row):
-    """An OpenAI-compatible server, site-wide. Once used, its address never changes, nor its key name if it has one."""
+    """An LLM server, site-wide. Once used, its address never changes, nor its key variable if it has one."""
 
     name = models.CharField(max_length=120, unique=True)
     base_url = models.URLField(max_length=500)
     key_variable = models.CharField(max_length=120, blank=True)
+    # An API key that was pasted, as a Fernet token. No page, answer, event, export or backup has it.
+    encrypted_key = models.TextField(blank=True, default="")
     max_in_flight = models.PositiveIntegerField(null=True, blank=True)
     requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
     tokens_per_minute = models.PositiveIntegerField(null=True, blank=True)
@@ -53,7 +55,8 @@ class Endpoint(Row):
                 | Q(key_variable__endswith="_API_KEY")
                 | Q(key_variable__startswith="JUDGEWEB_KEY_"),
                 name="endpoint_key_variable",
-            )
+            ),
+            models.CheckConstraint(condition=Q(key_variable="") | Q(encrypted_key=""), name="endpoint_one_key"),
         ]
 
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.jobs import JobState
 from evaluations.domain.judges import OPEN_CALL_STATES
+from evaluations.judges.endpoints.key_encryption import NOT_READABLE, is_key_readable
 from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.endpoints.selectors import latest_model, server_for_endpoint
 from evaluations.llm.client import find_connection_problem
@@ -76,9 +77,9 @@ def check_settings() -> Findings:
             "The addresses of people are not known: wrong passwords are counted by username alone.",
             "Set JUDGEWEB_TRUSTED_PROXIES to the networks of the proxy, such as 127.0.0.1/32.",
         )
-    key = settings.DATA_DIR / "secret_key"
-    if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
-        yield warning_finding("settings", f"{key} can be read by other accounts of this machine.", f"chmod 600 {key}")
+    for key in (settings.DATA_DIR / "secret_key", settings.ENCRYPTION_KEY_FILE):
+        if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
+            yield warning_finding("settings", f"Other accounts of this machine can read {key}.", f"chmod 600 {key}")
     if settings.DATA_DIR.exists() and settings.DATA_DIR.stat().st_mode & 0o077:
         yield warning_finding(
             "settings",
@@ -180,8 +181,11 @@ def check_jobs() -> Findings:
 
 def check_endpoints() -> Findings:
     for endpoint in Endpoint.objects.order_by("name"):
-        problem = find_connection_problem(server_for_endpoint(endpoint))
         part = f"endpoint {endpoint.name}"
+        if not is_key_readable(endpoint):
+            yield problem_finding(part, *NOT_READABLE.split(". ", 1))
+            continue
+        problem = find_connection_problem(server_for_endpoint(endpoint))
         if outage := describe_outage(endpoint):
             yield warning_finding(part, outage, f"Start it. {endpoint.down_reason}")
             continue

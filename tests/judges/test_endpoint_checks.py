@@ -110,7 +110,7 @@ def test_a_judge_begins_as_the_check_ended_and_sends_nothing_that_is_refused() -
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (fail_with(401), "wants a key"),
+        (fail_with(401), "requires an API key"),
         (fail_with(404, "The model `test-model` does not exist"), "does not know the model"),
         (fail_with(500, "The model has crashed"), "The model has crashed"),
         (lambda question: ServerAnswer(html="<p>Welcome</p>"), "other than JSON"),

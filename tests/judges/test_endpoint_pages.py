@@ -57,7 +57,7 @@ def test_an_address_changes_until_a_judge_is_asked_there(client: Client, endpoin
     client.post(address, values(endpoint, base_url="http://elsewhere:1/v1"))
     endpoint.refresh_from_db()
     assert endpoint.base_url == "http://localhost:8000/v1"
-    assert html_of(client.get(address)).count("Judges are asked here: it stays.") == 1
+    assert html_of(client.get(address)).count("Judges use it, so it cannot change.") == 1
 
 
 def test_an_endpoint_that_judges_use_gets_a_key_once(client: Client, endpoint: Endpoint) -> None:
@@ -68,7 +68,7 @@ def test_an_endpoint_that_judges_use_gets_a_key_once(client: Client, endpoint: E
         client.post(address, values(endpoint, key_variable=sent))
         endpoint.refresh_from_db()
         assert endpoint.key_variable == "FIRST_API_KEY"
-    assert html_of(client.get(address)).count("Judges are asked here: it stays.") == 2
+    assert html_of(client.get(address)).count("Judges use it, so it cannot change.") == 2
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_change_that_cannot_be_comes_back_with_the_reason(
 
 def test_a_price_is_added_and_changed(client: Client, endpoint: Endpoint) -> None:
     address = reverse("endpoint", args=[endpoint.pk])
-    assert "No price is known here" in html_of(client.get(address))
+    assert "No prices yet." in html_of(client.get(address))
     assert client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE)["Location"] == address
     price = Price.objects.get()
     assert (price.tokens_in, price.tokens_cached, price.tokens_out) == (150_000_000, 150_000_000, 600_000_000)
@@ -136,13 +136,13 @@ def test_a_local_server_that_was_found_is_added_with_one_click(client: Client, e
         base_url="http://127.0.0.1:8080/v1", kind="ollama", model_names=names, seen_at=now
     )
     page = html_of(client.get(reverse("endpoints")))
-    assert "An Ollama answers at <code>http://127.0.0.1:8080/v1</code>, with model-0, model-1" in page
+    assert "Found Ollama at <code>http://127.0.0.1:8080/v1</code> with model-0, model-1" in page
     assert "and 2 more" in page
     assert "old-model" not in page
     for _ in range(2):
         client.post(reverse("endpoint_found", args=[server.pk]))
     assert Endpoint.objects.get(base_url=server.base_url).name == "127.0.0.1:8080"
-    assert "answers at" not in html_of(client.get(reverse("endpoints")))
+    assert "Found Ollama" not in html_of(client.get(reverse("endpoints")))
 
 
 def test_all_of_it_is_for_site_administrators_alone(client: Client, endpoint: Endpoint) -> None:
@@ -216,8 +216,8 @@ def test_a_list_price_says_what_it_is_and_takes_the_place_of_another_at_a_click(
     client.post(reverse("endpoint_price", args=[endpoint.pk]), PRICE | {"model": "gpt-5", "most_tokens_out": "9000"})
     page = html_of(client.get(address))
     assert "9,000" in page
-    assert "set here" in page
-    assert "Use the list price" in page
+    assert "set manually" in page
+    assert "Use list price" in page
     client.post(reverse("endpoint_price", args=[endpoint.pk]), {"list_price": "gpt-5"})
     price = Price.objects.get()
     assert (price.tokens_in, price.tokens_cached, price.tokens_out) == (1_250_000_000, 125_000_000, 10_000_000_000)

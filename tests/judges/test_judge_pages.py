@@ -197,7 +197,7 @@ def test_a_server_that_refuses_everything_says_so_on_the_page(client: Client, ev
         judge = make_llm_judge(evaluation, server.base_url)
         run = tried(client, judge, subject=Comparison.objects.earliest("random_order").pk)
     assert run.state == RunState.STOPPED
-    assert "wants a key (401)" in page(client, judge, "judge_test_result", run=run.pk)
+    assert "requires an API key (401)" in page(client, judge, "judge_test_result", run=run.pk)
 
 
 def test_what_it_may_cost_stands_beside_the_button(client: Client, owner: User, evaluation: Evaluation) -> None:

@@ -230,7 +230,7 @@ def test_a_failed_call_is_asked_again_by_the_next_run_with_its_tries_counted_ane
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (fail_with(401), "wants a key (401)"),
+        (fail_with(401), "requires an API key (401)"),
         (fail_with(404, "model not found", code="model_not_found"), "does not know the model “test-model”"),
         (fail_with(404), "is the base URL right?"),
         (answer_web_page, "something other than JSON"),

@@ -114,7 +114,7 @@ def test_a_run_that_stops_prints_its_counts_and_fails_with_the_reason(
 ) -> None:
     with llm_server(fail_with(401)) as server:
         make_llm_judge(evaluation, server.base_url)
-        with pytest.raises(CommandError, match="wants a key"):
+        with pytest.raises(CommandError, match="requires an API key"):
             run_judge(capsys, judge="judge", wait=True)
     assert json.loads(capsys.readouterr().out)["state"] == "stopped"
 

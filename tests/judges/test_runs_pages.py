@@ -202,7 +202,7 @@ def test_a_run_is_cancelled_by_its_button(owner: User, evaluation: Evaluation) -
 def test_a_stopped_run_says_what_to_mend(owner: User, evaluation: Evaluation) -> None:
     with llm_server(fail_with(401)) as server:
         run = run_judge_here(make_llm_judge(evaluation, server.base_url))
-    assert "wants a key (401)" in page(owner, "run", "study", run.pk)
+    assert "requires an API key (401)" in page(owner, "run", "study", run.pk)
 
 
 def test_a_reviewer_sees_how_far_a_run_is_and_nothing_of_what_it_said(evaluation: Evaluation) -> None:

@@ -166,7 +166,7 @@ def test_refusal_and_truncation_are_answers_for_the_reader() -> None:
 @pytest.mark.parametrize(
     ("script", "error", "words"),
     [
-        (fail_with(401), StopRun, "wants a key (401), and this endpoint names none"),
+        (fail_with(401), StopRun, "requires an API key (401): add one to the endpoint"),
         (fail_with(402), StopRun, "no credit"),
         (fail_with(429, code="insufficient_quota"), StopRun, "no credit"),
         (fail_with(404, "The model `test-model` does not exist", code="model_not_found"), StopRun, "know the model"),
@@ -294,7 +294,7 @@ def test_an_account_without_credit_stops_the_run_whatever_the_status(status: int
 @pytest.mark.parametrize(
     ("status", "words", "sentence"),
     [
-        (400, "API key not valid. Please pass a valid API key.", "wants a key (400)"),
+        (400, "API key not valid. Please pass a valid API key.", "requires an API key (400)"),
         (403, "Country, region, or territory not supported", "It says: Country, region"),
         (400, "gpt-x is not a valid model ID", "does not know the model “test-model”"),
         (404, "No endpoints found for test-model.", "has nobody who serves “test-model” so"),

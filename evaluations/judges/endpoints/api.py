@@ -76,7 +76,7 @@ def list_endpoints(request: AuthenticatedRequest, paging: Query[PageQuery]) -> E
 
 @operations.make("/endpoints", Scope.ADMIN, EndpointDetailOut)
 def add_endpoint(request: AuthenticatedRequest, body: EndpointIn) -> EndpointDetailOut:
-    """Add an endpoint. Name the worker's environment variable that holds its API key; never send the key."""
+    """Add an endpoint. Its API key is stored encrypted, or read from an environment variable of the worker."""
     require_site_administrator(request.user)
     settings = EndpointSettings(**read_sent_settings(dict(body)))
     return serialize_endpoint_detail(create_endpoint(settings, user=request.user))
@@ -188,6 +188,8 @@ def read_sent_settings(sent: JsonMapping) -> JsonDict:
     settings = dict(sent)
     if "daily_budget_usd" in settings:
         settings["daily_budget"] = usd_to_nano(settings.pop("daily_budget_usd"))
+    if "api_key" in settings and settings["api_key"] is None:
+        settings["removes_key"] = True
     return settings
 
 
@@ -208,10 +210,14 @@ def serialize_spending(row: EndpointSpending) -> SpendingOut:
     return serialize_row(SpendingOut, row, evaluation=row.evaluation_name, **usd)
 
 
+def endpoint_facts(row: Endpoint) -> dict[str, Any]:
+    return {"daily_budget_usd": nano_to_usd(row.daily_budget), "has_stored_key": bool(row.encrypted_key)}
+
+
 def serialize_endpoint(row: Endpoint) -> EndpointOut:
     judges: int | None = getattr(row, "judge_count", None)
     count = row.judges.count() if judges is None else judges
-    return serialize_row(EndpointOut, row, judges=count, daily_budget_usd=nano_to_usd(row.daily_budget))
+    return serialize_row(EndpointOut, row, judges=count, **endpoint_facts(row))
 
 
 def serialize_endpoint_detail(row: Endpoint) -> EndpointDetailOut:

@@ -385,7 +385,7 @@ def find_endpoint_by_name(name: str) -> Endpoint:
 
 def find_endpoint_at(server: Server) -> Endpoint | None:
     """The endpoint of this address and key, whose day a test is part of also where it is not named."""
-    same = Endpoint.objects.filter(base_url=server.base_url, key_variable=server.key_variable)
+    same = Endpoint.objects.filter(base_url=server.base_url, key_variable=server.key_variable, encrypted_key="")
     return same.order_by("pk").first()
 
 

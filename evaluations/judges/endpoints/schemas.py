@@ -27,7 +27,8 @@ class EndpointOut(Schema):
     id: int
     name: str
     base_url: str
-    key_variable: str
+    key_variable: str = Field(description="the worker's environment variable with the API key")
+    has_stored_key: bool = Field(description="whether an API key is stored; it is never returned")
     max_in_flight: int | None
     requests_per_minute: int | None
     tokens_per_minute: int | None
@@ -137,6 +138,7 @@ class EndpointPage(Schema):
 
 
 PositiveLimit = Annotated[int, Field(ge=1, le=2**31 - 1)]
+ApiKey = Annotated[str, Field(max_length=4_000)]
 ExtraLines = dict[str, Annotated[str, Field(max_length=1_000)]]
 
 
@@ -146,6 +148,7 @@ class EndpointIn(StrictIn):
     name: Annotated[str, Field(min_length=1, max_length=120)]
     base_url: Annotated[str, Field(min_length=1, max_length=500, examples=["https://api.openai.com/v1"])]
     key_variable: Annotated[str, Field(max_length=120, examples=["OPENAI_API_KEY"])] = ""
+    api_key: ApiKey = Field("", description="stored encrypted and never returned; or name a variable")
     max_in_flight: PositiveLimit | None = None
     requests_per_minute: PositiveLimit | None = None
     tokens_per_minute: PositiveLimit | None = None
@@ -164,6 +167,7 @@ class EndpointPatch(StrictIn):
     name: Annotated[str, Field(min_length=1, max_length=120)] | None = None
     base_url: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     key_variable: Annotated[str, Field(max_length=120)] | None = None
+    api_key: ApiKey | None = Field(None, description="replaces the stored key; null removes it")
     max_in_flight: PositiveLimit | None = None
     requests_per_minute: PositiveLimit | None = None
     tokens_per_minute: PositiveLimit | None = None

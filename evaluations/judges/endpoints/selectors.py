@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from django.conf import settings
@@ -10,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluations.domain.judges import Dialect, JudgeKind
+from evaluations.judges.endpoints.key_encryption import decrypt_key
 from evaluations.llm.exchange import Server
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServer, Price
@@ -48,6 +50,7 @@ def server_for_endpoint(endpoint: Endpoint) -> Server:
         endpoint.extra_headers,
         endpoint.extra_query,
         endpoint.extra_body,
+        partial(decrypt_key, endpoint.encrypted_key) if endpoint.encrypted_key else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Creating, changing and checking endpoints."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -18,6 +18,7 @@ from evaluations.domain.texts import find_free_name, replace_unstorable
 from evaluations.jobs.queue import enqueue_job
 from evaluations.judges.endpoints.check_spending import refuse_check_beyond_day
 from evaluations.judges.endpoints.grants import stop_runs_no_longer_offered
+from evaluations.judges.endpoints.key_encryption import check_api_key, encrypt_key
 from evaluations.judges.endpoints.selectors import list_fixed_settings
 from evaluations.llm.request_extras import ExtrasInput, check_extra_body, check_extra_headers, check_extra_query
 from evaluations.llm.server_detection import dialect_of_server_kind, probe_local_address
@@ -35,7 +36,10 @@ REQUEST_OPTION_FIELDS: Final = ("dialect", "timeout_seconds", "extra_headers", "
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """The columns of an endpoint that people set, as they enter them."""
+    """The columns of an endpoint that people set, as they enter them.
+
+    ``api_key`` is stored encrypted; "" leaves the stored one as it is, and ``removes_key`` removes it.
+    """
 
     name: str = ""
     base_url: str = ""
@@ -50,24 +54,30 @@ class EndpointSettings:
     extra_headers: ExtrasInput = ""
     extra_query: ExtrasInput = ""
     extra_body: ExtrasInput = ""
+    api_key: str = field(default="", repr=False)
+    removes_key: bool = False
+
+
+KEY_FIELDS: Final = ("api_key", "removes_key")
 
 
 def read_stored_settings(endpoint: Endpoint) -> EndpointSettings:
-    return EndpointSettings(**{field.name: getattr(endpoint, field.name) for field in fields(EndpointSettings)})
+    names = (column.name for column in fields(EndpointSettings) if column.name not in KEY_FIELDS)
+    return EndpointSettings(**{name: getattr(endpoint, name) for name in names})
 
 
 def check_dialect(dialect: str) -> str:
     """The dialect's name; "" leaves it to the endpoint's address and check."""
     if dialect not in ("", *Dialect):
-        raise InputRefused(f"Provider: one of {', '.join(Dialect)}, or none for automatic.")
+        raise InputRefused(f"Provider: use one of {', '.join(Dialect)}, or leave it empty.")
     return str(dialect)
 
 
 # Each limit with its name and largest value.
 LIMITS: Final = {
-    "max_in_flight": ("Requests in flight", MAX_IN_FLIGHT_LIMIT),
-    "requests_per_minute": ("Requests a minute", MAX_PER_MINUTE_LIMIT),
-    "tokens_per_minute": ("Tokens a minute", MAX_PER_MINUTE_LIMIT),
+    "max_in_flight": ("Max concurrency", MAX_IN_FLIGHT_LIMIT),
+    "requests_per_minute": ("Requests per minute", MAX_PER_MINUTE_LIMIT),
+    "tokens_per_minute": ("Tokens per minute", MAX_PER_MINUTE_LIMIT),
     "timeout_seconds": ("Timeout in seconds", MAX_TIMEOUT_SECONDS),
 }
 
@@ -83,31 +93,42 @@ def check_settings(settings: EndpointSettings, others: QuerySet[Endpoint]) -> En
         extra_headers=check_extra_headers(settings.extra_headers),
         extra_query=check_extra_query(settings.extra_query),
         extra_body=check_extra_body(settings.extra_body),
+        api_key=check_api_key(settings.api_key) if settings.api_key.strip() else "",
     )
-    for field, (label, highest) in LIMITS.items():
-        limit = getattr(settings, field)
+    if checked.api_key and checked.key_variable:
+        raise InputRefused("Paste an API key or name a variable that holds it, not both.", field="api_key")
+    for name, (label, highest) in LIMITS.items():
+        limit = getattr(settings, name)
         if limit is not None and not 1 <= limit <= highest:
-            raise InputRefused(f"{label}: a whole number from 1 to {highest}.", field=field)
+            raise InputRefused(f"{label}: a whole number from 1 to {highest}.", field=name)
     if settings.daily_budget is not None and settings.daily_budget <= 0:
-        raise InputRefused("A budget is more than 0 USD.", field="daily_budget")
+        raise InputRefused("A budget must be above 0 USD.", field="daily_budget")
     return checked
+
+
+def settings_columns(settings: EndpointSettings) -> JsonDict:
+    """The columns of checked settings, with the key encrypted if there is a new one."""
+    columns = {name: value for name, value in asdict(settings).items() if name not in KEY_FIELDS}
+    if settings.api_key:
+        return columns | {"encrypted_key": encrypt_key(settings.api_key)}
+    return columns | ({"encrypted_key": ""} if settings.removes_key else {})
 
 
 def check_endpoint_name(name: str, others: QuerySet[Endpoint]) -> str:
     if not name.strip():
-        raise InputRefused("An endpoint needs a name.")
+        raise InputRefused("Name the endpoint.")
     refuse_pasted_key(name, "The name")
     if others.filter(name=name.strip()).exists():
-        raise InputRefused(f"There is an endpoint “{name.strip()}” already: choose another name.")
+        raise InputRefused(f"There is an endpoint “{name.strip()}” already. Choose another name.")
     return name.strip()
 
 
 @transaction.atomic
 def create_endpoint(settings: EndpointSettings, *, user: User | None) -> Endpoint:
     """An endpoint for judges. Only for site administrators and commands."""
-    endpoint = Endpoint.objects.create(**asdict(check_settings(settings, Endpoint.objects.all())))
+    endpoint = Endpoint.objects.create(**settings_columns(check_settings(settings, Endpoint.objects.all())))
     after = {"name": endpoint.name, "base_url": endpoint.base_url, "key_variable": endpoint.key_variable}
-    optional = (*REQUEST_OPTION_FIELDS, *SPENDING_FIELDS)
+    optional = (*REQUEST_OPTION_FIELDS, *SPENDING_FIELDS, "encrypted_key")
     added = {name: getattr(endpoint, name) for name in optional if getattr(endpoint, name)}
     record_event("created", endpoint, user=user, evaluation=None, after=after | endpoint_event_fields(added))
     return endpoint
@@ -124,7 +145,8 @@ def find_or_create_endpoint(
 ) -> Endpoint:
     """The endpoint of this address and key name; a given limit, timeout or dialect replaces its own."""
     address, variable = check_base_url(base_url), check_key_variable(key_variable)
-    endpoint = Endpoint.objects.filter(base_url=address, key_variable=variable).order_by("pk").first()
+    same = Endpoint.objects.filter(base_url=address, key_variable=variable, encrypted_key="")
+    endpoint = same.order_by("pk").first()
     settings = (
         read_stored_settings(endpoint)
         if endpoint
@@ -147,10 +169,12 @@ def find_or_create_endpoint(
 def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: User | None) -> bool:
     """Change the endpoint and record what changed; False if nothing did."""
     endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
-    checked = asdict(check_settings(settings, Endpoint.objects.exclude(pk=endpoint.pk)))
+    checked = settings_columns(check_settings(settings, Endpoint.objects.exclude(pk=endpoint.pk)))
     after = {column: value for column, value in checked.items() if getattr(endpoint, column) != value}
     if set(list_fixed_settings(endpoint)) & set(after):
-        raise InputRefused("Judges are asked at this address with this key: add another endpoint for a new one.")
+        raise InputRefused("Judges use this address and key variable. Add another endpoint to use others.")
+    if endpoint.encrypted_key and "encrypted_key" not in after:
+        refuse_moving_stored_key(after)
     if not after:
         return False
     before = {column: getattr(endpoint, column) for column in after}
@@ -167,9 +191,23 @@ def change_endpoint(endpoint: Endpoint, settings: EndpointSettings, *, user: Use
     return True
 
 
+def refuse_moving_stored_key(after: JsonMapping) -> None:
+    """Refuse changes that would send a stored key to another address, or add a second key."""
+    if "base_url" in after:
+        raise InputRefused(
+            "The stored API key is only sent to the address it was stored for. Paste the key again to change the "
+            "address.",
+            field="api_key",
+        )
+    if after.get("key_variable"):
+        raise InputRefused("An API key is stored here. Remove it to use a variable.", field="key_variable")
+
+
 def endpoint_event_fields(columns: JsonMapping) -> JsonDict:
-    """The columns for an event, with the daily budget in USD."""
+    """The columns for an event, with the daily budget in USD, and without the key."""
     fields = dict(columns)
+    if "encrypted_key" in fields:
+        fields["api_key"] = "stored" if fields.pop("encrypted_key") else None
     if "daily_budget" in fields:
         budget = fields.pop("daily_budget")
         fields["daily_budget_usd"] = None if budget is None else format_exact_usd(budget)
@@ -200,7 +238,7 @@ def request_check(endpoint: Endpoint, model: str) -> EndpointCheck:
     model = model.strip()
     refuse_pasted_key(model, "The model")
     if len(model) > MAX_MODEL_LENGTH:
-        raise InputRefused(f"A model's name has at most {MAX_MODEL_LENGTH} characters.")
+        raise InputRefused(f"Model: use at most {MAX_MODEL_LENGTH} characters.")
     refuse_check_beyond_day(endpoint)
     now = timezone.now()
     columns = {"checked_at": now, "result": {"waiting_since": now.isoformat()}}

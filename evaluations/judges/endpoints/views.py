@@ -64,7 +64,7 @@ def endpoint(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         changed = submit_form(form, change_endpoint, row, EndpointSettings(**form.cleaned_data), user=request.user)
         if changed:
-            messages.success(request, "Changed. Requests from now on keep to it.")
+            messages.success(request, "Saved. New requests use these settings.")
         if changed is not None:
             return redirect("endpoint", pk)
     price = find_price(row, request.GET.get("model", ""))
@@ -80,7 +80,7 @@ def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
         return apply_list_price(request, row)
     form, user = PriceForm(request.POST), request.user
     if form.is_valid() and (price := submit_form(form, set_price, row, PriceSettings(**form.cleaned_data), user=user)):
-        messages.success(request, f"The price of “{price.model}” is set. It counts for requests from now on.")
+        messages.success(request, f"Price of “{price.model}” saved. It applies to new requests.")
         return redirect("endpoint", pk)
     unchanged = ChangedEndpointForm(endpoint=row, fixed=list_fixed_settings(row))
     return render_endpoint(request, row, unchanged, form, status=422)
@@ -89,7 +89,7 @@ def endpoint_price(request: AuthenticatedRequest, pk: int) -> HttpResponse:
 def apply_list_price(request: AuthenticatedRequest, row: Endpoint) -> HttpResponse:
     try:
         price = use_list_price(row, model=request.POST["list_price"], user=request.user)
-        messages.success(request, f"“{price.model}” has its list price. It counts for requests from now on.")
+        messages.success(request, f"“{price.model}” now has its list price. It applies to new requests.")
     except InputRefused as refused:
         messages.error(request, str(refused))
     return redirect("endpoint", row.pk)
@@ -131,7 +131,7 @@ def endpoint_grant(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         evaluation, budget = form.cleaned_data["evaluation"], form.cleaned_data["budget"]
         if submit_form(form, grant_endpoint, row, evaluation, budget=budget, user=request.user):
-            messages.success(request, f"“{evaluation.name}” can use “{row.name}”.")
+            messages.success(request, f"“{evaluation.name}” can now use “{row.name}”.")
             return redirect(f"{reverse('endpoint', args=[pk])}#grants")
     unchanged = ChangedEndpointForm(endpoint=row, fixed=list_fixed_settings(row))
     return render_endpoint(request, row, unchanged, PriceForm(), form, status=422)
@@ -208,7 +208,7 @@ def endpoints_run_cancel(request: AuthenticatedRequest, pk: int) -> HttpResponse
     except InputRefused as refused:
         messages.error(request, str(refused))
     else:
-        messages.success(request, f"Run {run.pk} of “{run.judge.name}” is cancelled.")
+        messages.success(request, f"Run {run.pk} of “{run.judge.name}” cancelled.")
     return redirect("endpoints")
 
 
