@@ -34,7 +34,7 @@ def test_the_example_file_lists_every_setting_and_no_other() -> None:
     source = "".join((ROOT / "judgeweb" / name).read_text() for name in ("settings.py", "environment.py"))
     read = set(
         re.findall(
-            r"(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url|queue_prefix|contact)"
+            r"(?:environ\.get|read_whole_number|read_flag|names|networks|read_site_address|read_broker_url|queue_prefix|contact|encryption_keys)"
             r'\("(\w+)"',
             source,
         )
