@@ -200,6 +200,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/judges/runs/<int:pk>/resume", runs.run_resume, name="run_resume"),
     path("e/<slug:slug>/judges/runs/<int:pk>/budget", runs.run_budget, name="run_budget"),
     path("e/<slug:slug>/judges/runs/<int:pk>/cancel", runs.run_cancel, name="run_cancel"),
+    path("e/<slug:slug>/judges/runs/<int:pk>/delete", runs.run_delete, name="run_delete"),
     path("e/<slug:slug>/judges/runs/<int:pk>/retry", runs.run_retry, name="run_retry"),
     path("e/<slug:slug>/judges/runs/<int:pk>/reparse", runs.run_reparse, name="run_reparse"),
     path("e/<slug:slug>/judges/runs/<int:pk>/calls", calls.run_calls, name="run_calls"),

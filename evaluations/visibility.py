@@ -16,6 +16,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.queues import QueueSlot
 from evaluations.models.runs import Call
+from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Disclosure, Review, Score, Verdict
 from evaluations.verdicts.score_choices import load_imported_preferences
@@ -92,6 +93,25 @@ def list_people_who_can_see(comparison: Comparison) -> "list[User]":
 def can_see_judges(user: User, evaluation: Evaluation) -> bool:
     """Whether the user may see choices of judges, which an evaluation can hide from reviewers."""
     return evaluation.reveal != Reveal.NEVER or is_allowed(user, Action.SEE_ALL, evaluation)
+
+
+def reveal_judge_results(user: User, evaluation: Evaluation) -> bool:
+    """Whether this person may see what judges chose over all comparisons of the evaluation together.
+
+    Reviewers may once they have saved a review of each. Of few comparisons they now count as having seen the choices.
+    """
+    if not can_see_judges(user, evaluation):
+        return False
+    visible = visible_comparisons(user, evaluation)
+    if not is_allowed(user, Action.SEE_ALL, evaluation):
+        comparisons = Comparison.objects.filter(evaluation=evaluation)
+        if comparisons.exclude(pk__in=visible.values("pk")).exists():
+            return False
+    if is_allowed(user, Action.REVIEW, evaluation):  # no query for those who are never on record
+        rows = visible.only("evaluation", "response_a", "response_b").order_by()
+        first = list(rows[: SMALL_REPORT_COMPARISONS + 1])
+        reveal_comparisons(user, evaluation, first if len(first) <= SMALL_REPORT_COMPARISONS else [])
+    return True
 
 
 def has_seen_verdicts(user: User, comparison: Comparison) -> bool:

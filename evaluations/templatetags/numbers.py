@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeVar
 from django import template
 
 from evaluations.domain.money import NANO_PER_USD, format_exact_usd
+from evaluations.stats.estimates import Estimate
 
 register = template.Library()
 Counts = Sequence[Sequence[int]]
@@ -27,6 +28,25 @@ class HasEnds(Protocol):
 @register.filter
 def percent(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.1%}"
+
+
+@register.filter
+def whole_percent(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.0%}"
+
+
+@register.filter
+def share_with_ci(share: Estimate) -> str:
+    """``57% (44–68)``: a share with its 95% interval, where it has one."""
+    if share.value is None or share.ci95 is None:
+        return whole_percent(share.value)
+    return f"{share.value:.0%} ({share.ci95[0] * 100:.0f}–{share.ci95[1] * 100:.0f})"
+
+
+@register.filter
+def call_rate(per_minute: float) -> str:
+    """``4.2 calls/s``; below one a second ``12 calls/min``."""
+    return f"{per_minute / 60:.1f} calls/s" if per_minute >= 60 else f"{per_minute:.0f} calls/min"
 
 
 @register.filter

@@ -54,13 +54,13 @@ def test_replies_that_can_be_read_now_become_verdicts_and_the_page_says_how_many
     first = Call.objects.order_by("pk")[0]
     Attempt.objects.filter(call=first).update(raw=readable)
     paid = Attempt.objects.count()
-    assert "Read them again" in page(owner, run)
+    assert "Re-parse stored replies" in page(owner, run)
     assert post(owner, run)["Location"] == reverse("run", args=["study", run.pk])
     begun = Reparse.objects.get(judge=run.judge)
     assert job_about("reparse", begun.pk).pk in nudged_jobs(nudges)
     moving = page(owner, run)
     assert f'hx-get="{address(run)}"' in moving
-    assert "Read them again" not in moving
+    assert "Re-parse stored replies" not in moving
     assert not work_once("reparse", begun.pk)
     ended = page(owner, run)
     assert "1 answered now" in ended
@@ -78,7 +78,7 @@ def test_what_polls_is_part_of_the_page(owner: User, run: Run) -> None:
 
 def test_what_cannot_be_read_again_is_said_in_one_sentence(owner: User, evaluation: Evaluation, run: Run) -> None:
     baseline = run_judge_here(make_baseline_judge(evaluation))
-    for one, sentence in ((baseline, "has no stored replies"), (run, "being read again already")):
+    for one, sentence in ((baseline, "has no stored replies"), (run, "already being re-parsed")):
         if one == run:
             post(owner, run)
         answer = post(owner, one)
@@ -90,7 +90,7 @@ def test_what_cannot_be_read_again_is_said_in_one_sentence(owner: User, evaluati
 def test_viewers_see_what_it_found_and_only_managers_begin_it(evaluation: Evaluation, run: Run) -> None:
     viewer, reviewer = make_member(evaluation, Role.VIEWER), make_member(evaluation, Role.REVIEWER)
     assert "Stored replies" in page(viewer, run)
-    assert "Read them again" not in page(viewer, run)
+    assert "Re-parse stored replies" not in page(viewer, run)
     assert "Stored replies" not in page(reviewer, run)
     assert post(viewer, run).status_code == 403
     assert sign_in_client(reviewer).get(address(run)).status_code == 403

@@ -48,11 +48,11 @@ def test_every_empty_page_says_how_to_fill_it(owner: User) -> None:
     owner.is_superuser = True
     owner.save()
     assert "No judge yet" in page(owner, "judges", "empty")
-    assert "bring in the responses first" in page(owner, "runs", "empty")
+    assert "Import responses first." in page(owner, "runs", "empty")
     assert "No judge to run" in page(owner, "run_new", "empty")
     assert "No endpoint yet" in page(owner, "endpoints")
     make_comparison(Evaluation.objects.get(slug="empty"))
-    assert "A run needs a judge" in page(owner, "runs", "empty")
+    assert ">Run a judge</a>" in page(owner, "runs", "empty")
 
 
 def test_a_manager_makes_the_baseline_by_leaving_everything_as_it_is(owner: User, evaluation: Evaluation) -> None:
@@ -177,7 +177,7 @@ def test_a_run_at_work_is_polled_and_the_last_answer_stops_it(owner: User, evalu
     client = sign_in_client(owner)
     shown = page(owner, "run", "study", run.pk)
     assert 'hx-trigger="every 2s"' in shown
-    assert "Cancel this run" in shown
+    assert "Cancel run" in shown
     address = reverse("run_progress", args=["study", run.pk])
     moving = client.get(address)
     assert moving.status_code == 200
@@ -187,7 +187,7 @@ def test_a_run_at_work_is_polled_and_the_last_answer_stops_it(owner: User, evalu
     last = client.get(address)
     assert last.status_code == 286
     assert 'id="run-actions"' in html_of(last)
-    assert "Cancel this run" not in html_of(last)
+    assert "Cancel run" not in html_of(last)
     assert "hx-trigger" not in page(owner, "run", "study", run.pk)
 
 
@@ -210,7 +210,7 @@ def test_a_reviewer_sees_how_far_a_run_is_and_nothing_of_what_it_said(evaluation
     with llm_server(answer_first([], lambda question: ServerAnswer('{"choices": {"clarity": "B"}}'))) as server:
         run = run_judge_here(make_llm_judge(evaluation, server.base_url))
     shown = page(reviewer, "run", "study", run.pk)
-    assert "4 of 4" in shown
+    assert "4 / 4" in shown
     for secret in ("clarity", "/calls", "Cancel", "Run again"):
         assert secret not in shown
     client = sign_in_client(reviewer)

@@ -66,14 +66,14 @@ Values = Mapping[str, str | float]  # aspect key → choice or score
 def begin_reparse(judge: Judge, *, user: User | None) -> Reparse:
     """Begin to parse this judge's stored replies again; a worker continues."""
     if judge.kind != JudgeKind.LLM:
-        raise InputRefused(f"“{judge.name}” has no stored replies: they come from models.")
+        raise InputRefused(f"“{judge.name}” has no stored replies: it is not an LLM judge.")
     Judge.objects.select_for_update().get(pk=judge.pk)
     latest = find_latest_reparse(judge)
     if latest and has_open_job(REPARSE, latest.pk):
-        raise InputRefused(f"The replies of “{judge.name}” are being read again already: wait for its end.")
+        raise InputRefused(f"The replies of “{judge.name}” are already being re-parsed. Wait until that is done.")
     totals = reparsable_calls(judge).aggregate(calls=Count("pk"), last=Max("pk"))
     if not totals["calls"]:
-        raise InputRefused(f"“{judge.name}” has no stored replies yet: run it first.")
+        raise InputRefused(f"“{judge.name}” has no stored replies yet. Run it first.")
     reparse = Reparse.objects.create(judge=judge, user=user, calls=totals["calls"])
     record_event(REPARSE_BEGAN, judge, user=user, evaluation=judge.evaluation, after={"calls": reparse.calls})
     enqueue_job(REPARSE, reparse.pk, evaluation=judge.evaluation, total=totals["last"])

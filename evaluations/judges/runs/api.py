@@ -59,7 +59,7 @@ def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]
 
 @operations.do("/evaluations/{slug:slug}/runs/estimate", Scope.READ, RunEstimateList)
 def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunEstimateList:
-    """Estimate the calls, tokens, cost and time of runs. Nothing is started."""
+    """Estimate calls, tokens, cost and time of runs without starting them."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options, judges = run_options(body), get_run_judges(evaluation, body.judges)
     return RunEstimateList(items=[serialize_estimate(judge, estimate_run(judge, **options)) for judge in judges])
@@ -67,7 +67,7 @@ def estimate_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunE
 
 @operations.make("/evaluations/{slug:slug}/runs", Scope.WRITE, RunList)
 def start_runs(request: AuthenticatedRequest, slug: str, body: RunIn) -> RunList:
-    """Run judges on comparisons in the background. Runs that are started together are a panel."""
+    """Run judges on comparisons in the background. Runs started together form a panel."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     runs = start_panel(get_run_judges(evaluation, body.judges), user=request.user, **run_options(body))
     return RunList(items=[serialize_run(run) for run in runs])
@@ -91,8 +91,8 @@ def parse_api_budget(usd: float | None) -> int | None:
 def get_run_judges(evaluation: Evaluation, ids: Sequence[int]) -> list[Judge]:
     judges = {judge.pk: judge for judge in list_runnable_judges(evaluation).filter(pk__in=ids)}
     if len(judges) < len(set(ids)):
-        fault = FieldError("body.judges", "One of these is no judge here.")
-        raise Problem("invalid", "One of these is no judge here. Nothing was done.", faults=[fault])
+        fault = FieldError("body.judges", "Unknown judge ID.")
+        raise Problem("invalid", "One of these judges does not exist here. Nothing was started.", faults=[fault])
     return list(judges.values())
 
 
@@ -109,7 +109,7 @@ def pause_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn |
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/resume", Scope.WRITE, RunDetailOut)
 def resume_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudgetIn | None = None) -> RunDetailOut:
-    """Resume a run, with another budget if you send one."""
+    """Resume a paused or stopped run, with a new budget if you send one."""
 
     def go_on(run: Run) -> None:
         runs_services.resume_run(run, user=request.user, budget=parse_api_budget(body.budget_usd) if body else None)
@@ -119,7 +119,7 @@ def resume_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudge
 
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/try-now", Scope.WRITE, RunDetailOut)
 def try_endpoint_now(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
-    """Ask the run's endpoint now whether it is back, by a free request."""
+    """Check now whether the run's endpoint is back, with a free request."""
     return change_api_run(request, slug, pk, probe_endpoint_of_run)
 
 
@@ -128,9 +128,15 @@ def cancel_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn 
     return change_api_run(request, slug, pk, lambda run: runs_services.cancel_run(run, user=request.user))
 
 
+@operations.remove("/evaluations/{slug:slug}/runs/{int:pk}", Scope.WRITE)
+def delete_run(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+    """Delete a cancelled run in which nothing was asked or paid."""
+    runs_services.delete_run(get_run_or_404(request, slug, pk, Action.MANAGE), user=request.user)
+
+
 @operations.get_one("/runs", Scope.ADMIN, OpenRunPage)
 def list_open_runs(request: AuthenticatedRequest, paging: Query[PageQuery]) -> OpenRunPage:
-    """The runs of all evaluations that are not over, for site administrators."""
+    """List unfinished runs of all evaluations, for site administrators."""
     require_site_administrator(request.user)
     rows, next_cursor = paginate_by_cursor(paging, list_open_runs_of_site())
     return OpenRunPage(items=[serialize_open_run(row) for row in rows], next=next_cursor)
@@ -153,15 +159,15 @@ def set_budget(request: AuthenticatedRequest, slug: str, pk: int, body: RunBudge
 
 @operations.make("/evaluations/{slug:slug}/runs/{int:pk}/retry", Scope.WRITE, RunOut)
 def retry_run(request: AuthenticatedRequest, slug: str, pk: int, body: RunRetryIn) -> RunOut:
-    """Start a run that repeats the judge's calls that ended in these states, those of its other runs included."""
+    """Start a run that retries the judge's calls in these states, across all its runs."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     budget = parse_api_budget(body.budget_usd)
     run = start_run(row.judge, user=request.user, only_states=[str(state) for state in body.states], budget=budget)
     return serialize_run(run)
 
 
-@operations.do("/evaluations/{slug:slug}/runs/{int:pk}/reread", Scope.WRITE, ReparseOut)
-def reread_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
+@operations.do("/evaluations/{slug:slug}/runs/{int:pk}/reparse", Scope.WRITE, ReparseOut)
+def reparse_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ReparseOut:
     """Re-parse the judge's stored replies in the background, without requests or cost."""
     row = get_run_or_404(request, slug, pk, Action.MANAGE)
     return ReparseOut(calls=begin_reparse(row.judge, user=request.user).calls)

@@ -3,14 +3,22 @@
 import secrets
 import uuid
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Final, Unpack
 
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.judges import ACTIVE_RUN_STATES, OPEN_CALL_STATES, JudgeKind, RunChannel, RunState
+from evaluations.domain.judges import (
+    ACTIVE_RUN_STATES,
+    OPEN_CALL_STATES,
+    CallState,
+    JudgeKind,
+    RunChannel,
+    RunState,
+)
 from evaluations.domain.money import format_exact_usd
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.jobs.nudges import WorkerTask, nudge
@@ -29,9 +37,10 @@ from evaluations.judges.runs.selection import (
     refuse_impossible_selection,
 )
 from evaluations.judges.runs.selectors import OPEN_RUN_STATES
-from evaluations.models.judges import Judge
-from evaluations.models.runs import Call, Run
+from evaluations.models.judges import Judge, Rater
+from evaluations.models.runs import Attempt, Batch, Call, Run
 from evaluations.models.users import User
+from evaluations.verdicts.changes import mark_raters_changed
 
 
 def start_run(
@@ -82,7 +91,7 @@ def start_panel(judges: Sequence[Judge], *, user: User | None, **options: Unpack
     if not judges:
         raise InputRefused("Choose at least one judge.")
     if len({judge.pk for judge in judges}) < len(judges):
-        raise InputRefused("A judge sits on a panel once: name each of them one time.")
+        raise InputRefused("Choose each judge only once.")
     batch = uuid.uuid4()
     with transaction.atomic():
         return [start_run(judge, user=user, batch=batch, **options) for judge in judges]
@@ -119,13 +128,13 @@ def show_judge_to_reviewers(selection: Selection, user: User | None) -> None:
 
 def refuse_invalid_channel(judge: Judge, channel: str) -> None:
     if channel not in set(RunChannel):
-        raise InputRefused(f"Requests travel in one of these ways: {', '.join(RunChannel)}.")
+        raise InputRefused(f"Channel must be one of: {', '.join(RunChannel)}.")
     if channel == RunChannel.BATCH and judge.kind != JudgeKind.LLM:
-        raise InputRefused(f"“{judge.name}” makes no requests: the Batch API is for models.")
+        raise InputRefused(f"“{judge.name}” is rule-based and makes no requests. Use the live channel.")
     if channel == RunChannel.BATCH and judge.one_aspect_per_call:
         raise InputRefused(
-            f"“{judge.name}” asks for one aspect per call, and the Batch API may take a day for each: send its "
-            "requests one by one."
+            f"“{judge.name}” asks for one aspect per call, which can take a day each with the Batch API. Use the "
+            "live channel."
         )
 
 
@@ -148,7 +157,7 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
     refuse_ungranted_judge(row.judge)
     waiting = Call.all_rows.filter(run=row, state__in=OPEN_CALL_STATES)
     if row.state == RunState.STOPPED and not waiting.exists():
-        raise InputRefused("Nothing of this run is left to ask: start a new one.")
+        raise InputRefused("This run has no pending calls. Start a new run.")
     state = RunState.RUNNING if row.started_at else RunState.PLANNING
     change_run_state(run, (RunState.PAUSED, RunState.STOPPED), state, "resumed", user)
     # Calls that waited for a server are due now: someone says that it is back.
@@ -160,6 +169,37 @@ def cancel_run(run: Run, *, user: User | None) -> None:
     """Send nothing more; answers in flight are still stored."""
     change_run_state(run, OPEN_RUN_STATES, RunState.CANCELLED, "cancelled", user)
     poll_batches_now(run)
+
+
+CALLS_PER_DELETION: Final = 5_000  # in one statement, so that other writers do not wait long
+
+
+def why_run_is_kept(run: Run) -> str | None:
+    """Why the run cannot be deleted: it is not over, or something was asked, paid or answered. Else None."""
+    if run.state not in (RunState.CANCELLED, RunState.DONE):
+        return "Cancel the run first."
+    attempts = Attempt.objects.filter(Q(run=run) | Q(call__run=run))
+    begun = Call.all_rows.filter(run=run).exclude(state__in=(CallState.PENDING, CallState.CANCELLED))
+    if run.spent or run.reused or attempts.exists() or begun.exists() or Batch.objects.filter(run=run).exists():
+        return "The judge was already asked in this run, so it stays. You can archive the judge."
+    return None
+
+
+def delete_run(run: Run, *, user: User) -> None:
+    """Delete a run in which nothing was asked, with its calls that wait for good."""
+    if why := why_run_is_kept(run):
+        raise InputRefused(why)
+    waiting = Call.all_rows.filter(run=run, state__in=(CallState.PENDING, CallState.CANCELLED)).order_by()
+    while ids := list(waiting.values_list("pk", flat=True)[:CALLS_PER_DELETION]):
+        waiting.filter(pk__in=ids).delete()
+    with transaction.atomic():
+        locked = Run.objects.select_for_update().get(pk=run.pk)
+        if why := why_run_is_kept(locked):
+            raise InputRefused(why)
+        before = run_event_fields(run)
+        record_event("deleted", run, user=user, evaluation=run.evaluation, before=before)
+        locked.delete()
+        mark_raters_changed(Rater.objects.filter(judge=run.judge_id).values_list("pk", flat=True))
 
 
 @transaction.atomic
@@ -177,8 +217,8 @@ def change_run_state(run: Run, states: Sequence[RunState], to: RunState, verb: s
 
 
 def describe_run_state(run: Run) -> str:
-    words = {RunState.PLANNING: "being planned", RunState.RUNNING: "running", RunState.PAUSED: "paused already"}
-    return words.get(RunState(run.state), f"{run.state} already")
+    words = {RunState.PLANNING: "being planned", RunState.RUNNING: "running"}
+    return words.get(RunState(run.state), f"already {run.state}")
 
 
 @transaction.atomic
@@ -191,7 +231,7 @@ def change_budget(run: Run, budget: int | None, *, user: User | None) -> None:
     gone = row.spent + row.reserved
     if budget is not None and budget < gone:
         raise InputRefused(
-            f"USD {format_exact_usd(gone)} of this run are spent or in flight already: give it at least that."
+            f"This run has already spent or reserved USD {format_exact_usd(gone)}. Set at least that much."
         )
     Run.objects.filter(pk=run.pk).update(budget=budget)
     run.budget = budget

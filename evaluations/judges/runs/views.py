@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evaluations.access import Action, require_evaluation
+from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import (
     ACTIVE_RUN_STATES,
@@ -29,6 +29,8 @@ from evaluations.judges.endpoints.outages import describe_outage, probe_endpoint
 from evaluations.judges.guards import get_run_or_404, may_see_calls
 from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
 from evaluations.judges.runs.forms import RetryForm, RunForm
+from evaluations.judges.runs.result_summary import explain_unusable_run, summarise_results
+from evaluations.judges.runs.results import get_judge_results
 from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions, count_retryable_calls
 from evaluations.judges.runs.selectors import (
     RunProgress,
@@ -37,12 +39,22 @@ from evaluations.judges.runs.selectors import (
     list_runnable_judges,
     measure_run_progress,
 )
-from evaluations.judges.runs.services import cancel_run, change_budget, pause_run, resume_run, start_panel, start_run
+from evaluations.judges.runs.services import (
+    cancel_run,
+    change_budget,
+    delete_run,
+    pause_run,
+    resume_run,
+    start_panel,
+    start_run,
+    why_run_is_kept,
+)
 from evaluations.models.comparison_filter import filter_evaluation
 from evaluations.models.comparisons import Comparison, SavedFilter
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
+from evaluations.visibility import reveal_judge_results
 from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
@@ -91,7 +103,7 @@ def run_budget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
 
     def change(row: Run) -> None:
         change_budget(row, parse_posted_budget(request), user=request.user)
-        messages.success(request, "The budget is changed.")
+        messages.success(request, "Budget saved.")
 
     return change_run(request, slug, pk, change)
 
@@ -105,6 +117,18 @@ def run_try_now(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 @require_POST
 def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_run(request, slug, pk, lambda row: cancel_run(row, user=request.user))
+
+
+@require_POST
+def run_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    """Delete a run in which nothing was asked."""
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    try:
+        delete_run(row, user=request.user)
+    except InputRefused as refused:
+        return render_refused_run(request, row, refused)
+    messages.success(request, f"Run {pk} deleted.")
+    return redirect("runs", slug)
 
 
 def parse_posted_budget(request: AuthenticatedRequest) -> int | None:
@@ -128,13 +152,15 @@ def render_refused_run(request: AuthenticatedRequest, row: Run, refused: InputRe
 def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
     progress = measure_run_progress(row)
     is_active = row.state in ACTIVE_RUN_STATES
-    return reparse_context(row.judge) | {
+    context = reparse_context(row.judge) | results_context(request, row, is_active=is_active)
+    return context | {
         "page": "runs",
         "evaluation": row.evaluation,
         "run": row,
         "progress": progress,
         "is_active": is_active,
         "is_cancellable": is_active or (row.state == RunState.STOPPED and progress.counts[CallState.PENDING] > 0),
+        "is_deletable": is_allowed(request.user, Action.MANAGE, row.evaluation) and not why_run_is_kept(row),
         "tiles": build_tiles(progress, is_active),
         "batches": row.batches.order_by("pk") if row.channel == RunChannel.BATCH else [],
         # A cancelled or stopped run may still have requests in flight.
@@ -142,6 +168,20 @@ def run_context(request: AuthenticatedRequest, row: Run) -> dict[str, object]:
         "sees_calls": may_see_calls(request, row.evaluation),
         "quota": find_exhausted_quota(row),
         "outage": describe_outage(row.judge.endpoint),
+        "not_run": explain_unusable_run(row, progress),
+    }
+
+
+def results_context(request: AuthenticatedRequest, row: Run, *, is_active: bool) -> dict[str, object]:
+    """What the judge has chosen so far, for those who may see it; others see how far the run is."""
+    if not reveal_judge_results(request.user, row.evaluation):
+        return {"results": None}
+    results = get_judge_results(row.judge, is_active=is_active)
+    return {
+        "results": results,
+        "has_results": bool(results.judged),
+        "summary": "" if is_active else summarise_results(row.judge.name, results),
+        "is_of_several_runs": Run.objects.filter(judge=row.judge).exclude(pk=row.pk).exists(),
     }
 
 
@@ -150,7 +190,7 @@ class Tile:
     """How many calls of a run are in one state."""
 
     state: str
-    words: str
+    label: str
     count: int
     is_failure: bool
 
@@ -158,9 +198,9 @@ class Tile:
 def build_tiles(progress: RunProgress, is_active: bool) -> list[Tile]:
     """The tiles with calls; an active run also has those that wait, and every run its answers."""
     always = {CallState.ANSWERED, *([CallState.PENDING] if is_active else [])}
-    words = {CallState.RUNNING: "being asked", CallState.PENDING: "waiting" if is_active else "not asked"}
+    labels = {CallState.RUNNING: "in flight", CallState.PENDING: "pending" if is_active else "not run"}
     return [
-        Tile(state, words.get(CallState(state), state.replace("_", " ")), count, state in progress.failures)
+        Tile(state, labels.get(CallState(state), state.replace("_", " ")), count, state in progress.failures)
         for state, count in progress.counts.items()
         if count or state in always
     ]
@@ -177,7 +217,7 @@ def find_exhausted_quota(row: Run) -> Endpoint | None:
 def reparse_context(judge: Judge) -> dict[str, object]:
     """The latest re-parse of this judge's replies, and whether it is in progress."""
     latest = find_latest_reparse(judge)
-    return {"reread": latest, "is_rereading": latest is not None and has_open_job(REPARSE, latest.pk)}
+    return {"reparse": latest, "is_reparsing": latest is not None and has_open_job(REPARSE, latest.pk)}
 
 
 @dataclass(frozen=True)
@@ -204,8 +244,7 @@ def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 
 
 def redirect_to_started_runs(request: AuthenticatedRequest, runs: Sequence[Run]) -> HttpResponse:
-    names = ", ".join(f"“{run.judge.name}”" for run in runs)
-    messages.success(request, f"{names} {'are on their way' if len(runs) > 1 else 'is on its way'}.")
+    messages.success(request, f"{len(runs)} runs started." if len(runs) > 1 else "Run started.")
     slug = runs[0].evaluation.slug
     return redirect("run", slug, runs[0].pk) if len(runs) == 1 else redirect("runs", slug)
 
@@ -286,7 +325,7 @@ def run_reparse(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
         calls = begin_reparse(row.judge, user=request.user).calls
     except InputRefused as refused:
         return render_refused_run(request, row, refused)
-    messages.success(request, f"The stored replies are read again: {calls:,} call{'s' if calls > 1 else ''}.")
+    messages.success(request, f"Re-parsing the replies of {calls:,} call{'s' if calls > 1 else ''}.")
     return redirect("run", slug, pk)
 
 
@@ -304,7 +343,7 @@ def run_retry(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse
     if form.is_valid():
         states, budget = form.cleaned_data["states"], form.cleaned_data["budget"]
         if run := submit_form(form, start_run, row.judge, user=request.user, only_states=states, budget=budget):
-            messages.success(request, f"“{row.judge.name}” is asked again.")
+            messages.success(request, "Retry started.")
             return redirect("run", slug, run.pk)
     return render_retry_form(request, row, form, request.POST, status=422)
 
@@ -357,8 +396,14 @@ class RunRow:
     run: Run
     total: int
     settled: int
+    answered: int
     failed: int
     cost_unknown: bool
+
+    @property
+    def is_unusable(self) -> bool:
+        """Whether the run is over and no reply could be used."""
+        return self.run.state not in ACTIVE_RUN_STATES and bool(self.failed) and not self.answered
 
 
 def group_runs_by_panel(listed: Sequence[Run]) -> list[list[RunRow]]:
@@ -373,4 +418,4 @@ def build_run_row(run: Run, counts: dict[str, int], *, cost_unknown: bool) -> Ru
     total = sum(counts.values())
     unsettled = sum(counts.get(state, 0) for state in (*OPEN_CALL_STATES, CallState.CANCELLED))
     failed = sum(counts.get(state, 0) for state in FAILURE_STATES)
-    return RunRow(run, total, total - unsettled, failed, cost_unknown)
+    return RunRow(run, total, total - unsettled, counts.get(CallState.ANSWERED, 0), failed, cost_unknown)
