@@ -42,6 +42,7 @@ from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServe
 from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.reports import ServedReport
+from evaluations.models.results import OverviewResults
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.sign_ins import SecurityEvent, Session, Throttle
@@ -173,7 +174,7 @@ EXCLUDED_MODELS: Final = (
     *(Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(EndpointGrant, EndpointAccount, EndpointSpending),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, CallTotal, CallTotalCursor, Rendering, TagChange),
-    *(VerdictChange, ComparisonProgress, ProgressCounters, ServedReport),
+    *(VerdictChange, ComparisonProgress, ProgressCounters, ServedReport, OverviewResults),
 )
 
 # These are in the manifest and are matched with existing rows.

@@ -21,6 +21,7 @@ class SecurityEventKind(StrEnum):
     ACCOUNT_ENABLED = "account_enabled"
     POLICY_CHANGED = "policy_changed"
     RIGHT_REFUSED = "right_refused"
+    EVALUATION_DELETED = "evaluation_deleted"
 
 
 SECURITY_EVENT_TEXTS: Final[Mapping[SecurityEventKind, str]] = {
@@ -39,4 +40,5 @@ SECURITY_EVENT_TEXTS: Final[Mapping[SecurityEventKind, str]] = {
     SecurityEventKind.ACCOUNT_ENABLED: "Account enabled",
     SecurityEventKind.POLICY_CHANGED: "Rights changed",
     SecurityEventKind.RIGHT_REFUSED: "Refused: right missing",
+    SecurityEventKind.EVALUATION_DELETED: "Evaluation deleted",
 }

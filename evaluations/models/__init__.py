@@ -11,6 +11,7 @@ from evaluations.models import (  # noqa: F401
     progress,
     queues,
     reports,
+    results,
     rubrics,
     runs,
     sign_ins,

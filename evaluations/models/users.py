@@ -73,6 +73,8 @@ class Membership(Row):
     evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=12, choices=enum_choices(Role))
+    # What this person clicked in the checklist of an example, as words with spaces between.
+    checklist_steps = models.CharField(max_length=80, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [

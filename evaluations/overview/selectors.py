@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db.models import Count, Exists, OuterRef, QuerySet, Value
 
 from evaluations.access import ALLOWED_ROLES, Action
+from evaluations.domain.choices import LabelSource
 from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, JudgeKind
 from evaluations.domain.roles import Role
@@ -17,17 +18,12 @@ from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call, Run
+from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import Membership, User
-from evaluations.models.verdicts import Score
+from evaluations.models.verdicts import Label, Score
+from evaluations.overview.results import Results
+from evaluations.overview.stored_results import find_results_on_everything
 from evaluations.verdicts.progress_counters import read_progress_counts, saved_reviews
-
-
-class StepState(StrEnum):
-    """The state of one step of the pipeline."""
-
-    TO_DO = "to do"
-    UNDER_WAY = "under way"
-    DONE = "done"
 
 
 class NextStep(StrEnum):
@@ -37,6 +33,7 @@ class NextStep(StrEnum):
     STORE = "store"
     JUDGE = "judge"
     REVIEW = "review"
+    RESOLVE = "resolve"
     REPORT = "report"
     EXPORT = "export"
     WAIT = "wait"
@@ -71,45 +68,49 @@ class EvaluationProgress:
     active_runs: int = 0
     failed_calls: int = 0
     exports: int = 0
+    open_disagreements: int = 0
 
     @property
-    def importing(self) -> StepState:
-        if self.imports_storing:
-            return StepState.UNDER_WAY
-        return StepState.DONE if self.comparisons or self.scored else StepState.TO_DO
+    def reviews_total(self) -> int:
+        """How many reviews are wanted of all comparisons."""
+        return self.wanted * self.comparisons
 
     @property
-    def judging(self) -> StepState:
-        return get_step_state(self.judged, self.comparisons, under_way=self.active_runs > 0)
+    def review_percent(self) -> int:
+        """Rounded down: 100 says that all are there."""
+        return min(self.reviews, self.reviews_total) * 100 // self.reviews_total if self.reviews_total else 0
 
     @property
-    def reviewing(self) -> StepState:
-        is_partly_reviewed = 0 < self.reviews < self.wanted * self.comparisons
-        return get_step_state(self.reviewed, self.comparisons, under_way=is_partly_reviewed)
+    def imported_reviews(self) -> bool:
+        """Whether more comparisons have votes of people than reviews can account for."""
+        return self.reviewed > self.reviews
 
     @property
-    def reporting(self) -> StepState:
-        """The state of the report, which is never finished: it needs both reviews and verdicts."""
-        return StepState.UNDER_WAY if (self.reviewed and self.judged) or self.is_scores_alone else StepState.TO_DO
+    def has_all_reviews(self) -> bool:
+        return 0 < self.reviews_total <= self.reviews
 
     @property
-    def is_scores_alone(self) -> bool:
-        return bool(self.scored and not self.comparisons)
+    def has_reviewed_all(self) -> bool:
+        """Whether nothing is left to review for this person, who has reviewed."""
+        return self.reviewed_by_me > 0 and (self.has_all_reviews or self.reviewed_by_me >= self.comparisons)
+
+    @property
+    def is_review_open(self) -> bool:
+        """Whether comparisons want more reviews; imported votes count as a review too."""
+        return self.reviewed < self.comparisons or 0 < self.reviews < self.reviews_total
 
     @property
     def has_report(self) -> bool:
         return bool(self.judged or self.reviewed or self.scored)
 
-    @property
-    def exporting(self) -> StepState:
-        return StepState.DONE if self.exports else StepState.TO_DO
-
-    def next_step(self, *, manages: bool, reviews: bool, exports: bool) -> NextStep:
+    def next_step(self, *, manages: bool, reviews: bool, resolves: bool, exports: bool) -> NextStep:
         """The first unfinished step of the pipeline that this member can take."""
         if manages and (step := self.next_for_manager()):
             return step
-        if reviews and self.reviewed_by_me < self.comparisons and self.reviewing != StepState.DONE:
+        if reviews and self.reviewed_by_me < self.comparisons and self.is_review_open:
             return NextStep.REVIEW
+        if resolves and self.open_disagreements:
+            return NextStep.RESOLVE
         if exports and self.reviewed and not self.exports:
             return NextStep.EXPORT
         return NextStep.REPORT if self.has_report else NextStep.WAIT
@@ -120,12 +121,6 @@ class EvaluationProgress:
                 return NextStep.STORE
             return None if self.scored else NextStep.IMPORT
         return NextStep.JUDGE if not self.judged and not self.active_runs else None
-
-
-def get_step_state(done: int, total: int, *, under_way: bool = False) -> StepState:
-    if under_way or 0 < done < total:
-        return StepState.UNDER_WAY
-    return StepState.DONE if total and done >= total else StepState.TO_DO
 
 
 def count_evaluation_progress(evaluations: Sequence[Evaluation], user: User) -> Mapping[int, EvaluationProgress]:
@@ -169,6 +164,10 @@ def count_rows(ids: Sequence[int], user: User) -> Iterator[tuple[int, str, int]]
     counts = [count_rows_by(rows, owner, Value(name)) for name, (rows, owner) in named.items()]
     by_word = [count_rows_by(imports, "evaluation", "state"), count_rows_by(judges, "evaluation", "kind")]
     names = {**IMPORT_COUNTS, **JUDGE_COUNTS}
+    conflicts = Label.objects.filter(comparison__evaluation__in=ids, unanimous=False)
+    unresolved = conflicts.exclude(source=LabelSource.ADJUDICATED).order_by()
+    disagreements = unresolved.values_list("comparison__evaluation", Value("open_disagreements"))
+    by_word.append(disagreements.annotate(number=Count("comparison", distinct=True)))
     for pk, name, number in counts[0].union(*counts[1:], *by_word, all=True):
         yield pk, names.get(name, name), number
 
@@ -179,19 +178,57 @@ def count_rows_by(rows: "QuerySet[Any, Any]", owner: str, name: str | Value) -> 
     return counted
 
 
+class ResultsAccess(StrEnum):
+    """Which results an overview shows a member."""
+
+    ALL = "all"
+    OWN = "own"  # on the comparisons that they reviewed
+    AFTER_REVIEWS = "after reviews"
+    ON_RESULTS_PAGE = "on results page"  # on so few comparisons that they would give single choices away
+    NONE = "none"
+
+
+def get_results_access(progress: EvaluationProgress, role: Role) -> ResultsAccess:
+    """Before their reviews are complete, reviewers see progress only."""
+    if not progress.comparisons or not progress.has_report:
+        return ResultsAccess.NONE
+    if role in ALLOWED_ROLES[Action.SEE_ALL]:
+        is_small = role in ALLOWED_ROLES[Action.REVIEW] and progress.comparisons <= SMALL_REPORT_COMPARISONS
+        return ResultsAccess.ON_RESULTS_PAGE if is_small else ResultsAccess.ALL
+    if not progress.has_reviewed_all:
+        return ResultsAccess.AFTER_REVIEWS
+    return ResultsAccess.OWN if progress.reviewed_by_me > SMALL_REPORT_COMPARISONS else ResultsAccess.ON_RESULTS_PAGE
+
+
 @dataclass(frozen=True)
 class EvaluationRow:
     evaluation: Evaluation
     role: Role
     progress: EvaluationProgress
     next: NextStep
+    access: ResultsAccess
+    results: Results | None
+
+    @property
+    def sees_disagreements(self) -> bool:
+        return self.role in ALLOWED_ROLES[Action.SEE_ALL]
 
 
 def list_evaluation_rows(rows: Sequence[Evaluation], user: User) -> list[EvaluationRow]:
-    roles = dict(Membership.objects.filter(user=user, evaluation__in=rows).values_list("evaluation_id", "role"))
+    memberships = Membership.objects.filter(user=user, evaluation__in=rows).values_list("evaluation_id", "role")
+    roles = {pk: Role(role) for pk, role in memberships}
     progress = count_evaluation_progress(rows, user)
+    access = {pk: get_results_access(progress[pk], role) for pk, role in roles.items()}
+    stored = find_results_on_everything([pk for pk in access if access[pk] == ResultsAccess.ALL])
     return [
-        EvaluationRow(row, Role(roles[row.pk]), progress[row.pk], get_next_step(progress[row.pk], Role(roles[row.pk])))
+        EvaluationRow(
+            evaluation=row,
+            role=roles[row.pk],
+            progress=progress[row.pk],
+            next=get_next_step(progress[row.pk], roles[row.pk]),
+            access=access[row.pk],
+            results=stored[row.pk].results if row.pk in stored else None,
+        )
         for row in rows
     ]
 
@@ -200,6 +237,7 @@ def get_next_step(progress: EvaluationProgress, role: Role) -> NextStep:
     return progress.next_step(
         manages=role in ALLOWED_ROLES[Action.MANAGE],
         reviews=role in ALLOWED_ROLES[Action.REVIEW],
+        resolves=role in ALLOWED_ROLES[Action.ADJUDICATE],
         exports=role in ALLOWED_ROLES[Action.EXPORT],
     )
 

@@ -3,10 +3,10 @@
 from typing import cast
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluations.access import (
     Action,
@@ -25,15 +25,24 @@ from evaluations.members.selectors import list_invitations_for
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.memberships import find_membership
 from evaluations.models.runs import Call
-from evaluations.models.users import User
+from evaluations.models.users import Membership, User
+from evaluations.overview.checklist import ChecklistStep, build_checklist, get_step_url, record_step
 from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.selectors import (
+    EvaluationProgress,
+    ResultsAccess,
     count_evaluation_progress,
     get_next_step,
+    get_results_access,
     list_evaluation_rows,
     list_event_changes,
 )
 from evaluations.overview.services import create_evaluation, suggest_slug
+from evaluations.overview.stored_results import (
+    StoredResults,
+    find_results_on_everything,
+    read_or_compute_results,
+)
 from evaluations.reviews.queues.selectors import count_assigned_to
 from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
@@ -64,17 +73,64 @@ def evaluation(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     membership, rater = find_membership(user, slug)
     evaluation = require_role(user, membership, Action.LOOK)
     progress = count_evaluation_progress([evaluation], user)[evaluation.pk]
+    role = cast(Role, get_role(user, evaluation))
+    access = get_results_access(progress, role)
+    stored = find_results_on_everything([evaluation.pk]) if access == ResultsAccess.ALL else {}
     context = {
         "page": "evaluation",
         "evaluation": evaluation,
         "progress": progress,
-        "next": get_next_step(progress, cast(Role, get_role(user, evaluation))),
+        "next": get_next_step(progress, role),
         "assigned": count_assigned_to(evaluation, rater),
         "failed_calls_at": failed_calls_url(evaluation, manages=is_allowed(user, Action.MANAGE, evaluation))
         if progress.failed_calls
         else "",
+        "checklist": build_checklist(evaluation, cast(Membership, membership), progress),
+        "access": access,
+        "stored": stored.get(evaluation.pk),
+        "poll": "load",
     }
     return render(request, "evaluation/evaluation.html", context)
+
+
+@require_safe
+def evaluation_results(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """The tiles with results, which the overview asks for: computed now, or stored while a worker computes."""
+    user = request.user
+    evaluation = require_evaluation(user, slug)
+    progress = count_evaluation_progress([evaluation], user)[evaluation.pk]
+    access = get_results_access(progress, cast(Role, get_role(user, evaluation)))
+    if access not in (ResultsAccess.ALL, ResultsAccess.OWN):
+        return HttpResponse(status=204)
+    reviewer = user if access == ResultsAccess.OWN else None
+    stored = read_or_compute_results(evaluation, reviewer, progress.comparisons)
+    context = {
+        "evaluation": evaluation,
+        "progress": progress,
+        "access": access,
+        "stored": stored,
+        "poll": get_poll_trigger(stored, progress),
+    }
+    return render(request, "evaluation/_results.html", context)
+
+
+def get_poll_trigger(stored: StoredResults | None, progress: EvaluationProgress) -> str:
+    """When the tiles ask again: soon while there is nothing to show, slowly while results change."""
+    if stored is None:
+        return "every 2s"
+    return "" if stored.is_current and not progress.active_runs else "every 10s"
+
+
+@require_POST
+def checklist(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """Record a click in the checklist, and go on to where it leads."""
+    evaluation = require_evaluation(request.user, slug, Action.REVIEW)
+    word = request.POST.get("step", "")
+    if word not in list(ChecklistStep):
+        raise Http404
+    step = ChecklistStep(word)
+    record_step(request.user, evaluation, step)
+    return redirect(get_step_url(slug, step))
 
 
 def failed_calls_url(evaluation: Evaluation, *, manages: bool) -> str:

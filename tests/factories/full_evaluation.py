@@ -36,6 +36,7 @@ from evaluations.models.judges import Endpoint, EndpointCheck, Judge, LocalServe
 from evaluations.models.progress import ComparisonProgress, ProgressCounters, VerdictChange
 from evaluations.models.queues import Assignment, DefaultQueue, Queue, QueueItem, QueueProgress, QueueSlot
 from evaluations.models.reports import ServedReport
+from evaluations.models.results import OverviewResults
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.sign_ins import SecurityEvent
@@ -351,6 +352,7 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
         made_at=now,
         asked_at=now,
     )
+    OverviewResults.objects.create(pk=number, evaluation=evaluation, results=None, computed_at=now)
     CallTotal.objects.create(pk=number, outcome=str(number))
     CallTotalCursor.objects.create(pk=number, attempt=number)
     Price.objects.create(

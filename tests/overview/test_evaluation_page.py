@@ -28,8 +28,8 @@ def page(client: Client, user: User) -> str:
 
 def test_an_empty_evaluation_leads_its_owner_to_the_import(client: Client, owner: User, evaluation: Evaluation) -> None:
     text = page(client, owner)
-    assert "Import responses" in text
-    assert "Bring in a file with responses to compare." in text
+    assert "Import data" in text
+    assert "Import the responses of two models to the same prompts." in text
 
 
 def test_a_reviewer_is_led_to_the_review_and_not_to_what_only_managers_do(
@@ -37,8 +37,8 @@ def test_a_reviewer_is_led_to_the_review_and_not_to_what_only_managers_do(
 ) -> None:
     make_comparison(evaluation)
     text = page(client, make_member(evaluation, Role.REVIEWER))
-    assert "People reviewed 0 of 1. You: 0." in text
-    assert "Change these in the settings" not in text
+    assert "0 of 1 reviews" in text
+    assert "You: 0." in text
     for manager_only in ("evaluation_settings", "activity", "exports"):
         assert f'href="{reverse(manager_only, args=["study"])}"' not in text
 
@@ -55,9 +55,11 @@ def test_an_archived_one_says_so_and_offers_nothing_to_do(client: Client, owner:
     assert "button primary" not in text
 
 
-def test_the_example_says_what_it_is_and_can_be_removed_and_brought_back(client: Client, owner: User) -> None:
+def test_the_example_is_labelled_and_can_be_archived_and_restored(client: Client, owner: User) -> None:
     example = make_evaluation(owner, slug="study", is_example=True)
-    assert "Remove the example" in page(client, owner)
+    text = page(client, owner)
+    assert "This is sample data with synthetic reviews." in text
+    assert "Archive the example" in text
     client.post(reverse("evaluation_archive", args=["study"]))
     example.refresh_from_db()
     assert example.archived_at is not None

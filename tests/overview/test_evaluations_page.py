@@ -27,7 +27,7 @@ def page(client: Client, query: str = "") -> str:
 
 
 def test_someone_new_is_told_how_to_begin(client: Client, me: User) -> None:
-    assert "No evaluation yet" in page(client)
+    assert "No evaluations yet" in page(client)
 
 
 def test_only_those_in_which_one_takes_part_are_listed(client: Client, me: User) -> None:
@@ -44,7 +44,7 @@ def test_each_says_what_comes_next_for_this_person(client: Client, me: User) -> 
     make_comparison(reviewed)
     set_role(reviewed, me, Role.REVIEWER, by=None)
     text = page(client)
-    assert "Import responses" in text
+    assert "Import data" in text
     assert f'href="{reverse("review", args=["begun"])}"' in text
 
 

@@ -19,7 +19,7 @@ from evaluations.models.judges import Judge, Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Verdict
-from evaluations.overview.selectors import EvaluationProgress, NextStep, StepState, count_evaluation_progress
+from evaluations.overview.selectors import EvaluationProgress, NextStep, count_evaluation_progress
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_user
 from tests.factories.imports import import_rows, score_row
 from tests.factories.verdicts import (
@@ -126,18 +126,19 @@ def test_scores_of_both_responses_are_judged_and_reviewed_and_scores_alone_are_r
         make_judge_score(scorer, response, 3)
     make_scored_review(make_human(evaluation), two, {"overall": (2, 4)})
     standing = count_evaluation_progress([evaluation], me)[evaluation.pk]
-    assert (standing.judged, standing.reviewed, standing.reporting) == (1, 1, StepState.UNDER_WAY)
+    assert (standing.judged, standing.reviewed, standing.has_report) == (1, 1, True)
     alone = make_evaluation(me)
     import_rows(alone, {"query_id": "q1", "query": "Why?", "candidate": "alpha", "response": "So."})
     assert (
-        count_evaluation_progress([alone], me)[alone.pk].next_step(manages=True, reviews=True, exports=True)
+        count_evaluation_progress([alone], me)[alone.pk].next_step(
+            manages=True, reviews=True, resolves=True, exports=True
+        )
         == NextStep.IMPORT
     )
     import_rows(alone, score_row())
     standing = count_evaluation_progress([alone], me)[alone.pk]
-    assert (standing.is_scores_alone, standing.reporting) == (True, StepState.UNDER_WAY)
-    assert standing.importing == StepState.DONE
-    assert standing.next_step(manages=True, reviews=True, exports=True) == NextStep.REPORT
+    assert (standing.comparisons, standing.has_report) == (0, True)
+    assert standing.next_step(manages=True, reviews=True, resolves=True, exports=True) == NextStep.REPORT
 
 
 @pytest.mark.django_db
@@ -153,7 +154,7 @@ def test_an_archived_judge_has_judged_and_failed_at_nothing() -> None:
     archive_judge(evaluation.judges.get(), user=None)
     standing = count_evaluation_progress([evaluation], me)[evaluation.pk]
     assert (standing.judged, standing.failed_calls, standing.judges) == (0, 0, 0)
-    assert (standing.judging, standing.reporting) == (StepState.TO_DO, StepState.TO_DO)
+    assert standing.next_step(manages=True, reviews=True, resolves=True, exports=True) == NextStep.JUDGE
 
 
 @pytest.mark.django_db
@@ -163,7 +164,7 @@ def test_what_an_unfinished_import_brings_is_not_counted() -> None:
     Comparison.all_rows.filter(pk=comparison.pk).update(source_import=make_import(evaluation, "storing"))
     standing = count_evaluation_progress([evaluation], make_user())[evaluation.pk]
     assert standing.comparisons == 0
-    assert standing.importing == StepState.UNDER_WAY
+    assert standing.imports_storing == 1
 
 
 @pytest.mark.django_db
@@ -209,13 +210,15 @@ def test_many_evaluations_cost_as_many_queries_as_one() -> None:
         (EvaluationProgress(comparisons=5, active_runs=1), NextStep.REVIEW),
         (EvaluationProgress(comparisons=5, judged=5), NextStep.REVIEW),
         (EvaluationProgress(comparisons=5, judged=5, reviewed=5), NextStep.EXPORT),
+        (EvaluationProgress(comparisons=5, judged=5, reviewed=5, open_disagreements=1), NextStep.RESOLVE),
+        (EvaluationProgress(comparisons=5, judged=5, reviewed=4, open_disagreements=1), NextStep.REVIEW),
         (EvaluationProgress(comparisons=5, judged=5, reviewed=5, reviews=5, wanted=2), NextStep.REVIEW),
         (EvaluationProgress(comparisons=5, judged=5, reviewed=5, reviews=10, wanted=2), NextStep.EXPORT),
         (EvaluationProgress(comparisons=5, judged=5, reviewed=5, reviewed_by_me=5, exports=1), NextStep.REPORT),
     ],
 )
 def test_what_comes_next_for_an_owner(standing: EvaluationProgress, step: NextStep) -> None:
-    assert standing.next_step(manages=True, reviews=True, exports=True) == step
+    assert standing.next_step(manages=True, reviews=True, resolves=True, exports=True) == step
 
 
 @pytest.mark.parametrize(
@@ -225,28 +228,15 @@ def test_what_comes_next_for_an_owner(standing: EvaluationProgress, step: NextSt
         (EvaluationProgress(comparisons=5), NextStep.REVIEW),
         (EvaluationProgress(comparisons=5, reviewed=3, reviewed_by_me=3), NextStep.REVIEW),
         (EvaluationProgress(comparisons=5, reviewed=5, reviewed_by_me=5), NextStep.REPORT),
+        (EvaluationProgress(comparisons=5, reviewed=5, reviewed_by_me=5, open_disagreements=1), NextStep.REPORT),
     ],
 )
 def test_what_comes_next_for_a_reviewer(standing: EvaluationProgress, step: NextStep) -> None:
-    assert standing.next_step(manages=False, reviews=True, exports=False) == step
+    assert standing.next_step(manages=False, reviews=True, resolves=False, exports=False) == step
 
 
 def test_a_viewer_of_untouched_material_waits() -> None:
-    assert EvaluationProgress(comparisons=5).next_step(manages=False, reviews=False, exports=True) == NextStep.WAIT
-
-
-@pytest.mark.parametrize(
-    ("standing", "states"),
-    [
-        (EvaluationProgress(), ["to do", "to do", "to do", "to do", "to do"]),
-        (EvaluationProgress(comparisons=5, active_runs=1), ["done", "under way", "to do", "to do", "to do"]),
-        (EvaluationProgress(comparisons=5, judged=5, reviewed=2), ["done", "done", "under way", "under way", "to do"]),
-        (
-            EvaluationProgress(comparisons=5, judged=5, reviewed=5, exports=1, imports_storing=1),
-            ["under way", "done", "done", "under way", "done"],
-        ),
-    ],
-)
-def test_the_states_of_the_five_steps(standing: EvaluationProgress, states: list[str]) -> None:
-    steps = [standing.importing, standing.judging, standing.reviewing, standing.reporting, standing.exporting]
-    assert steps == states
+    assert (
+        EvaluationProgress(comparisons=5).next_step(manages=False, reviews=False, resolves=False, exports=True)
+        == NextStep.WAIT
+    )
