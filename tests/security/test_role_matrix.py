@@ -29,8 +29,8 @@ PAGES: Final[Mapping[Action, str]] = {
     Action.DISCUSS: "disagreement_comment disagreement_explain comment_withdraw",
     Action.ADJUDICATE: "resolution_withdraw disagreement_resolve",
     Action.TAG: "saved_filter_new tag_delete tag_rename tag_undo",
-    Action.REVIEW: "checklist review_reopen review_confirm review_draft review_save review_skip review_span review_span_change "
-    "review_span_remove review_undo",
+    Action.REVIEW: "checklist review_reopen review_confirm review_draft review_save review_skip review_span "
+    "review_span_change review_span_remove review_undo",
     Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
     "evaluation_restore evaluation_settings export_cancel families import_cancel import_map import_map_forget "
     "import_new import_store import_undo judge_archive judge_new judge_restore judge_test pairs queue_close queue_new "
