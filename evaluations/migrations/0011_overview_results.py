@@ -26,7 +26,7 @@ KINDS = [
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0009_endpoint_outages"),
+        ("evaluations", "0010_stored_keys"),
     ]
 
     operations = [
