@@ -88,6 +88,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/settings/members/<int:pk>/link", members.member_link, name="member_link"),
     # comparisons
     path("e/<slug:slug>/data/comparisons", browse.comparison_list, name="comparisons"),
+    path("e/<slug:slug>/data/comparisons/count", browse.comparisons_count, name="comparisons_count"),
     path("e/<slug:slug>/data/comparisons/new", browse.comparison_new, name="comparison_new"),
     path("e/<slug:slug>/data/comparisons/bulk", bulk_actions.comparisons_bulk_action, name="comparisons_bulk_action"),
     path("e/<slug:slug>/data/comparisons/<int:pk>", browse.comparison_detail, name="comparison"),

@@ -49,34 +49,34 @@ class LongText(forms.CharField):
 
 
 class ManualComparisonForm(forms.Form):
-    query = LongText(rows=4, help_text="What was asked, word for word.")
-    category = forms.CharField(required=False, max_length=120, help_text="A group to filter and report by.")
-    context = LongText(rows=3, required=False, help_text="What the candidates were given besides the query.")
-    reference = LongText(rows=3, required=False, help_text="An answer known to be right.")
-    first_candidate = forms.CharField(label="Candidate", max_length=200, widget=CANDIDATE_INPUT)
-    first_response = LongText(rows=10, label="Its response")
-    second_candidate = forms.CharField(label="Other candidate", max_length=200, widget=CANDIDATE_INPUT)
-    second_response = LongText(rows=10, label="Its response")
+    query = LongText(rows=4, label="Prompt")
+    category = forms.CharField(required=False, max_length=120, help_text="Groups prompts in filters and results.")
+    context = LongText(rows=3, required=False, help_text="Documents or other input that both models were given.")
+    reference = LongText(rows=3, required=False, help_text="A known correct answer.")
+    first_candidate = forms.CharField(label="Model", max_length=200, widget=CANDIDATE_INPUT)
+    first_response = LongText(rows=10, label="Response")
+    second_candidate = forms.CharField(label="Other model", max_length=200, widget=CANDIDATE_INPUT)
+    second_response = LongText(rows=10, label="Other response")
 
 
 FAILURE_CHOICES = [
     ("", "–"),
-    (ANY_FAILURE, "in any way"),
+    (ANY_FAILURE, "any failure"),
     *((state.value, state.value.replace("_", " ")) for state in FAILURE_STATES),
 ]
 
 VOTE_CHOICES = [
-    ("", "anything"),
+    ("", "any"),
     *((choice.value, choice.value.replace("_", " ")) for choice in Choice),
-    (DIFFERS, "differs from itself"),
-    (SPLIT, "split, no label"),
+    (DIFFERS, "inconsistent across orders"),
+    (SPLIT, "split votes, no label"),
 ]
 
-DISAGREEMENT_CHOICES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "settled")]
+DISAGREEMENT_CHOICES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "resolved")]
 
 MAX_OPTIONS: Final = 500
 
-UNKNOWN_VALUE: Final = "There is no “%(value)s” here, or no longer: choose another."
+UNKNOWN_VALUE: Final = "“%(value)s” does not exist here. Choose another."
 
 Options = Sequence[tuple[object, object]]
 
@@ -85,25 +85,25 @@ class FilterForm(forms.Form):
     """All fields are optional and named as in `domain.filters`. Filters that the user may not use are removed."""
 
     q = forms.CharField(
-        label="Words in its texts",
+        label="Search",
         required=False,
         max_length=200,
-        widget=forms.SearchInput(attrs={"placeholder": "words, “a phrase”, -without"}),
+        widget=forms.SearchInput(attrs={"placeholder": "words, “a phrase”, -exclude"}),
     )
     category = forms.ChoiceField(required=False)
-    candidate = forms.ChoiceField(required=False)
-    against = forms.ChoiceField(required=False, label="Against")
+    candidate = forms.ChoiceField(required=False, label="Model")
+    against = forms.ChoiceField(required=False, label="vs.")
     tag = forms.MultipleChoiceField(required=False, label="Tags", widget=forms.CheckboxSelectMultiple)
-    flagged = forms.BooleanField(required=False, label="Speaks to the judge")
+    flagged = forms.BooleanField(required=False, label="Possible prompt injection")
 
     aspect = forms.ChoiceField(required=False)
-    choice = forms.ChoiceField(required=False, choices=VOTE_CHOICES, label="Chosen on it")
-    rater = forms.ChoiceField(required=False, label="By")
+    choice = forms.ChoiceField(required=False, choices=VOTE_CHOICES, label="Choice")
+    rater = forms.ChoiceField(required=False, label="Rater")
     reviews = forms.ChoiceField(
         required=False, choices=[("", "any"), *((saved.value, words) for saved, words in REVIEWS_SAVED_TEXTS.items())]
     )
     disagreement = forms.ChoiceField(required=False, choices=DISAGREEMENT_CHOICES)
-    judge_failed = forms.ChoiceField(choices=FAILURE_CHOICES, required=False, label="Judge failed")
+    judge_failed = forms.ChoiceField(choices=FAILURE_CHOICES, required=False, label="Judge failure")
     origin = forms.ChoiceField(
         required=False, choices=[("", "any"), *((origin.value, words) for origin, words in ORIGIN_TEXTS.items())]
     )
@@ -148,7 +148,7 @@ class FilterForm(forms.Form):
             for model in (Candidate, Tag)
         )
         self.set_names("candidate", "all", candidates)
-        self.set_names("against", "any other", candidates if len(candidates) > 1 else [])
+        self.set_names("against", "any model", candidates if len(candidates) > 1 else [])
         self.set_names("tag", None, self.tags)
         self.saved_filters = {saved.name: saved for saved in SavedFilter.objects.filter(**here).order_by("name")}
         self.set_names("slice", "all comparisons", self.saved_filters)
@@ -159,9 +159,9 @@ class FilterForm(forms.Form):
         raters = (
             Rater.objects.current().filter(**here).order_by("kind", "name").values_list("kind", "name")[:MAX_OPTIONS]
         )
-        kinds = {RaterKind.HUMAN: "person", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
+        kinds = {RaterKind.HUMAN: "reviewer", RaterKind.JUDGE: "judge", RaterKind.GOLD: "gold"}
         options = [(f"{kind}:{name}", f"{kinds[RaterKind(kind)]} {name}") for kind, name in raters]
-        self.set_options("rater", "the label", options, is_always_shown=True)
+        self.set_options("rater", "label (all sources)", options, is_always_shown=True)
 
     def set_names(self, name: str, empty: str | None, names: Iterable[str]) -> None:
         self.set_options(name, empty, [(option, option) for option in names])
@@ -240,12 +240,12 @@ class CellForm(forms.Form):
 class BulkAction(StrEnum):
     TAG = "tag"
     UNTAG = "untag"
-    GIVE = "give"
+    ASSIGN = "assign"
     QUEUE = "queue"
 
 
 class BulkScope(StrEnum):
-    CHOSEN = "chosen"
+    SELECTED = "selected"
     ALL = "all"
 
 
@@ -258,4 +258,4 @@ class BulkActionForm(forms.Form):
 
     def to_options(self) -> dict[str, Any]:
         step = self.cleaned_data
-        return {**step, "act": BulkAction(step["act"]), "which": BulkScope(step["which"] or BulkScope.CHOSEN)}
+        return {**step, "act": BulkAction(step["act"]), "which": BulkScope(step["which"] or BulkScope.SELECTED)}

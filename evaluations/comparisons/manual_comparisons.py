@@ -45,21 +45,21 @@ def add_comparison(evaluation: Evaluation, written: ManualComparison, *, user: U
     try:
         return store_manual_comparison(evaluation, written, user)
     except IntegrityError as error:  # the same rows are on their way in through another door
-        raise InputRefused("An import is bringing in the same texts: try again when it is done.") from error
+        raise InputRefused("An import is adding the same texts. Try again when it is done.") from error
 
 
 def refuse_unusable_texts(written: ManualComparison) -> None:
     if not written.query.strip():
-        raise InputRefused("Write the query first.")
+        raise InputRefused("Enter a prompt.")
     names = (written.first_candidate, written.second_candidate)
     if not all(name.strip() for name in names):
-        raise InputRefused("Name both candidates.")
+        raise InputRefused("Name both models.")
     if names[0] == names[1]:
-        raise InputRefused(f"Both responses are by “{names[0]}”: a comparison holds two candidates against each other.")
+        raise InputRefused(f"Both responses are from “{names[0]}”. Name two different models.")
     if max(map(len, names)) > MAX_KEY:
-        raise InputRefused(f"The name of a candidate has at most {MAX_KEY} characters.")
+        raise InputRefused(f"A model name can have up to {MAX_KEY} characters.")
     if len(written.category) > MAX_CATEGORY:
-        raise InputRefused(f"A category has at most {MAX_CATEGORY} characters.")
+        raise InputRefused(f"A category can have up to {MAX_CATEGORY} characters.")
     try:
         for field, text in asdict(written).items():
             refuse_unstorable(text, f"The {field.replace('_', ' ')}")

@@ -31,7 +31,7 @@ def create_saved_filter(
 ) -> SavedFilter:
     refuse_filter_name(evaluation, name := name.strip())
     if not comparison_filter:
-        raise InputRefused("Filter the comparisons first: a filter that matches all of them need not be saved.")
+        raise InputRefused("Set a filter first, then save it.")
     filter_evaluation(evaluation, comparison_filter)  # refuses names that do not exist
     saved = SavedFilter.objects.create(evaluation=evaluation, name=name, filter=comparison_filter.as_json(), user=user)
     record_event("saved", saved, user=user, evaluation=evaluation, after={"name": name, "filter": saved.filter})
@@ -54,10 +54,10 @@ def delete_saved_filter(saved: SavedFilter, *, user: User | None) -> None:
 
 def refuse_filter_name(evaluation: Evaluation, name: str, renamed: SavedFilter | None = None) -> None:
     if not 1 <= len(name) <= MAX_FILTER_NAME or not name.isprintable():
-        raise InputRefused(f"A saved filter needs a name of at most {MAX_FILTER_NAME} characters.")
+        raise InputRefused(f"Name the filter, in up to {MAX_FILTER_NAME} characters.")
     others = SavedFilter.objects.filter(evaluation=evaluation, name=name)
     if (others.exclude(pk=renamed.pk) if renamed else others).exists():
-        raise InputRefused(f"There is a saved filter “{name}” already: choose another name.")
+        raise InputRefused(f"A saved filter “{name}” already exists. Choose another name.")
 
 
 def store_new_name(row: SavedFilter | Tag, name: str, user: User | None) -> None:
@@ -112,9 +112,9 @@ def undo_tagging(evaluation: Evaluation, pk: int, *, user: User | None) -> TagCh
     """Undo one change, for exactly the comparisons that it changed."""
     change = TagChange.objects.select_related("tag").filter(evaluation=evaluation, pk=pk).first()
     if change is None or not change.comparisons:
-        raise InputRefused("There is no such step to undo.")
+        raise InputRefused("This change does not exist.")
     if change.undone_at is not None:
-        raise InputRefused("This step was undone already.")
+        raise InputRefused("This change is already undone.")
     undo = tag_comparisons if change.removes else untag_comparisons
     reverse_change = undo(evaluation, change.comparisons, change.name, user=user)
     TagChange.objects.filter(pk=pk).update(undone_at=Now())  # last: an undo that was interrupted can be repeated
@@ -146,7 +146,7 @@ def get_or_create_tag(evaluation: Evaluation, name: str, user: User | None) -> T
     if existing:
         return existing
     if Tag.objects.filter(evaluation=evaluation).count() >= MAX_TAGS:
-        raise InputRefused(f"There are {MAX_TAGS} tags here already: use one of them, or delete one.")
+        raise InputRefused(f"This evaluation has {MAX_TAGS} tags, the maximum. Use one of them, or delete one first.")
     with transaction.atomic():
         tag, is_new = Tag.objects.get_or_create(evaluation=evaluation, name=name)
         if is_new:
@@ -157,36 +157,34 @@ def get_or_create_tag(evaluation: Evaluation, name: str, user: User | None) -> T
 def get_tag(evaluation: Evaluation, name: str) -> Tag:
     tag = Tag.objects.filter(evaluation=evaluation, name=name.strip()).first()
     if tag is None:
-        raise InputRefused(f"There is no tag “{name.strip()}” here.")
+        raise InputRefused(f"There is no tag “{name.strip()}”.")
     return tag
 
 
 def refuse_tag_name(name: str) -> None:
     if not 1 <= len(name) <= MAX_TAG_LENGTH or not name.isprintable():
-        raise InputRefused(f"A tag is a word or a few, of at most {MAX_TAG_LENGTH} characters.")
+        raise InputRefused(f"Enter a tag of up to {MAX_TAG_LENGTH} characters.")
 
 
 def refuse_too_many_comparisons(comparisons: Collection[int]) -> None:
     if not comparisons:
-        raise InputRefused("Choose at least one comparison in the list.")
+        raise InputRefused("Select at least one comparison.")
     if len(comparisons) > MAX_TAGGED_AT_ONCE:
-        raise InputRefused(
-            f"At most {MAX_TAGGED_AT_ONCE:,} comparisons are tagged in one step: filter for them instead."
-        )
+        raise InputRefused(f"One request tags up to {MAX_TAGGED_AT_ONCE:,} comparisons. Use a filter to tag more.")
 
 
 @transaction.atomic
 def change_tag_name(tag: Tag, name: str, *, user: User | None) -> None:
     refuse_tag_name(name := name.strip())
     if Tag.objects.filter(evaluation=tag.evaluation, name=name).exclude(pk=tag.pk).exists():
-        raise InputRefused(f"There is a tag “{name}” already: choose another name.")
+        raise InputRefused(f"A tag “{name}” already exists. Choose another name.")
     store_new_name(tag, name, user)
 
 
 @transaction.atomic
 def delete_unused_tag(tag: Tag, *, user: User | None) -> None:
     if tag.taggings.exists():
-        raise InputRefused(f"Comparisons have the tag “{tag.name}”: take it from them first.")
+        raise InputRefused(f"Comparisons still have the tag “{tag.name}”. Remove it from them first.")
     record_event("deleted", tag, user=user, evaluation=tag.evaluation, before={"name": tag.name})
     delete_jobs(TAG_JOB, tag.changes.values_list("pk", flat=True))
     tag.changes.update(tag=None, tag_name=tag.name)

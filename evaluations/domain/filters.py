@@ -63,11 +63,11 @@ class ComparisonFilter:
     against: str = condition("the other one")
     rater: str = condition("`kind:name`; empty: the label")
     aspect: str = condition("what a choice is about")
-    choice: str = condition("what was chosen: A, B, tie, both_bad, differs, split")
-    reviews: str = condition("how far people are: none, begun, saved, final, skipped")
+    choice: str = condition("what was chosen: A, B, tie, both_bad, differs (inconsistent across orders), split")
+    reviews: str = condition("none, begun, saved, final or skipped")
     disagreement: str = condition("open or settled")
     failed: str = condition("how a judge's call ended, or `any`", parameter="judge_failed", user=FilterUser.SEES_JUDGES)
-    flagged: bool = condition("`on`: a text speaks to the judge", default=False, user=FilterUser.EVERYONE)
+    flagged: bool = condition("`on`: possible prompt injection", default=False, user=FilterUser.EVERYONE)
     tags: tuple[str, ...] = condition("may be given several times", default=(), parameter="tag")
     origin: str = condition("imported, paired or by_hand")
     source: int = condition("the id of the import that brought it", default=0, parameter="import")
@@ -117,38 +117,36 @@ class ComparisonFilter:
 
     def phrases(self) -> Iterator[str]:
         if self.text:
-            yield f"its texts have {self.text}"
+            yield f"its texts contain {self.text}"
         if self.category:
             yield f"category is “{self.category}”"
         if self.candidate or self.against:
             named = [name for name in (self.candidate, self.against) if name]
-            yield ("candidates are " if len(named) > 1 else "a candidate is ") + " and ".join(
-                f"“{name}”" for name in named
-            )
+            yield ("models are " if len(named) > 1 else "a model is ") + " and ".join(f"“{name}”" for name in named)
         yield from self.phrases_of_choices()
         if self.flagged:
-            yield "a text speaks to the judge"
+            yield "a text may contain a prompt injection"
         yield from (f"it is tagged “{tag}”" for tag in self.tags)
         if self.origin:
             yield f"it was {ORIGIN_TEXTS[ComparisonOrigin(self.origin)]}"
         if self.source:
-            yield f"it came with import {self.source}"
+            yield f"it came from import {self.source}"
 
     def phrases_of_choices(self) -> Iterator[str]:
         who = self.rater.partition(":")[2]
         if self.choice == DIFFERS:
-            yield f"“{who}” answered differently on {self.aspect} when asked again"
+            yield f"“{who}” is inconsistent on {self.aspect}"
         elif self.choice:
             choice = self.choice.replace("_", " ")
             yield f"“{who}” chose {choice} on {self.aspect}" if who else f"the label for {self.aspect} is {choice}"
         elif self.rater:
-            yield f"“{who}” spoke of {self.aspect or 'it'}"
+            yield f"“{who}” rated {self.aspect or 'it'}"
         elif self.aspect:
             yield f"it has a label for {self.aspect}"
         if self.reviews:
             yield REVIEWS_SAVED_TEXTS[ReviewsSaved(self.reviews)]
         if self.disagreement:
-            yield f"a disagreement on it is {self.disagreement}"
+            yield f"it has {'an open' if self.disagreement == DisagreementState.OPEN else 'a resolved'} disagreement"
         if self.failed:
             how = "" if self.failed == ANY_FAILURE else f": {self.failed.replace('_', ' ')}"
             yield f"a judge failed on it{how}"
@@ -174,16 +172,16 @@ def list_usable_parameters(*, sees_all: bool, sees_judges: bool) -> Collection[s
 
 
 REVIEWS_SAVED_TEXTS: Final = {
-    ReviewsSaved.NONE: "nobody has saved a review",
-    ReviewsSaved.BEGUN: "a review is begun and not saved",
-    ReviewsSaved.SAVED: "a review is saved",
-    ReviewsSaved.FINAL: "a review is final",
-    ReviewsSaved.SKIPPED: "somebody skipped it",
+    ReviewsSaved.NONE: "unreviewed",
+    ReviewsSaved.BEGUN: "review in progress",
+    ReviewsSaved.SAVED: "reviewed",
+    ReviewsSaved.FINAL: "review confirmed",
+    ReviewsSaved.SKIPPED: "skipped by a reviewer",
 }
 ORIGIN_TEXTS: Final = {
     ComparisonOrigin.IMPORTED: "imported",
-    ComparisonOrigin.PAIRED: "paired from single responses",
-    ComparisonOrigin.BY_HAND: "written by hand",
+    ComparisonOrigin.PAIRED: "paired from responses",
+    ComparisonOrigin.BY_HAND: "added by hand",
 }
 
 

@@ -19,19 +19,19 @@ from evaluations.web.forms import CleanedData
 
 # The first of each is the default.
 SEEN_CHOICES = [
-    (SeenRule.NOTHING, "nothing of the judge, or imported"),
-    (SeenRule.BLIND, "nothing of the judge"),
-    (SeenRule.JUDGE, "the judge’s choice"),
+    (SeenRule.NOTHING, "blind and imported"),
+    (SeenRule.BLIND, "blind only"),
+    (SeenRule.JUDGE, "judge first"),
 ]
 SPLIT_CHOICES = [
-    (SplitRule.TIE, "count as ties"),
-    (SplitRule.DROP, "are left out"),
-    (SplitRule.FIRST, "go to the choice made first"),
+    (SplitRule.TIE, "count as tie"),
+    (SplitRule.DROP, "excluded"),
+    (SplitRule.FIRST, "first choice wins"),
 ]
-FAILURE_CHOICES = [(FailedRule.EXCLUDE, "are left out"), (FailedRule.TIE, "count as ties")]
-CODING_CHOICES = [(SideCoding.CANDIDATE, "candidates"), (SideCoding.SHOWN, "first and second shown")]
+FAILURE_CHOICES = [(FailedRule.EXCLUDE, "excluded"), (FailedRule.TIE, "count as tie")]
+CODING_CHOICES = [(SideCoding.CANDIDATE, "models"), (SideCoding.SHOWN, "first and second shown")]
 PART_CHOICES = [("", "all"), *((part, str(part)) for part in SplitPart)]
-PAIR_CHOICES = [("", "the 20 with most shared items, above 30 reviewers"), ("all", "all")]
+PAIR_CHOICES = [("", "top 20 by shared items (above 30 reviewers)"), ("all", "all")]
 TIE_CHOICES = [("with", "with ties"), ("without", "without ties")]
 MEASURE_CHOICES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
 SORT_CHOICES = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
@@ -55,7 +55,7 @@ def build_choice_field(label: str, choices: Choices) -> forms.ChoiceField:
 
 
 def build_multiple_choice_field(label: str, kind: str) -> forms.MultipleChoiceField:
-    wrong = f"There is no {kind} “%(value)s” here."
+    wrong = f"There is no {kind} “%(value)s”."
     widget = forms.CheckboxSelectMultiple
     return forms.MultipleChoiceField(
         label=label, required=False, widget=widget, error_messages={"invalid_choice": wrong}
@@ -63,12 +63,12 @@ def build_multiple_choice_field(label: str, kind: str) -> forms.MultipleChoiceFi
 
 
 def build_name_field(label: str, kind: str) -> forms.ChoiceField:
-    wrong = f"There is no {kind} “%(value)s” here."
+    wrong = f"There is no {kind} “%(value)s”."
     return forms.ChoiceField(label=label, required=False, error_messages={"invalid_choice": wrong})
 
 
 def build_day_field(label: str) -> forms.DateField:
-    wrong = f"“{label}” is no day: write it as 2026-01-31."
+    wrong = f"“{label}” is not a date. Use the form 2026-01-31."
     widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     return forms.DateField(
         label=label, required=False, input_formats=["%Y-%m-%d"], widget=widget, error_messages={"invalid": wrong}
@@ -79,19 +79,19 @@ class ReportForm(forms.Form):
     """All fields are optional. Filters that the user may not use are removed."""
 
     judge = build_multiple_choice_field("Judges", "judge")
-    slice = build_name_field("Saved filter", "slice")
+    slice = build_name_field("Saved filter", "saved filter")
     category = build_name_field("Category", "category")
-    candidate_1 = build_name_field("Candidate", "candidate")
-    candidate_2 = build_name_field("against", "candidate")
+    candidate_1 = build_name_field("Model", "model")
+    candidate_2 = build_name_field("vs.", "model")
 
-    reviewer = build_multiple_choice_field("People", "reviewer")
+    reviewer = build_multiple_choice_field("Reviewers", "reviewer")
     since = build_day_field("Votes from")
     until = build_day_field("Votes until")
-    seen = build_choice_field("People had seen", SEEN_CHOICES)
-    split_rule = build_choice_field("Split majorities", SPLIT_CHOICES)
-    failed = build_choice_field("Failed verdicts", FAILURE_CHOICES)
-    coding = build_choice_field("Sides are", CODING_CHOICES)
-    part = build_choice_field("Part of the split", PART_CHOICES)
+    seen = build_choice_field("Reviews", SEEN_CHOICES)
+    split_rule = build_choice_field("Split votes", SPLIT_CHOICES)
+    failed = build_choice_field("Failed calls", FAILURE_CHOICES)
+    coding = build_choice_field("Sides", CODING_CHOICES)
+    part = build_choice_field("Split", PART_CHOICES)
     pairs = build_choice_field("Pairs of reviewers", PAIR_CHOICES)
 
     ties = build_choice_field("Ties", TIE_CHOICES)
@@ -121,7 +121,7 @@ class ReportForm(forms.Form):
         candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         names = [(candidate.name, candidate.name) for candidate in candidates]
         self.set_choices("candidate_1", [("", "all"), *names], sees_all)
-        self.set_choices("candidate_2", [("", "any other"), *names], sees_all)
+        self.set_choices("candidate_2", [("", "any model"), *names], sees_all)
         self.set_choices("aspect", [("", "all"), *aspects])
 
     def set_choices(self, name: str, choices: Choices, is_allowed: bool = True) -> None:
@@ -134,9 +134,9 @@ class ReportForm(forms.Form):
         cleaned = super().clean() or self.cleaned_data
         since, until = cleaned.get("since"), cleaned.get("until")
         if since and until and since > until:
-            self.add_error("until", "The last day is before the first.")
+            self.add_error("until", "The end date is before the start date.")
         if cleaned.get("candidate_1") and cleaned.get("candidate_1") == cleaned.get("candidate_2"):
-            self.add_error("candidate_2", "Choose two different candidates, or one and any other.")
+            self.add_error("candidate_2", "Choose two different models.")
         return cleaned
 
     def rules(self) -> ReportRules:

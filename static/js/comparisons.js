@@ -31,8 +31,7 @@ const showSelected = () => {
   box.hidden = false;
   box.checked = selected === all.length;
   box.indeterminate = selected > 0 && selected < all.length;
-  document.querySelector("[data-selected-count]")?.replaceChildren(selected ? `: ${selected}` : ": none yet");
-  document.querySelector("[data-selected-label]").replaceChildren(selected ? ` · ${selected} chosen` : "");
+  document.querySelector("[data-selected-label]").replaceChildren(`(${selected} selected)`);
   document.querySelector("#act").classList.toggle("has-selection", selected > 0);
 };
 

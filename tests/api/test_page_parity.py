@@ -154,6 +154,7 @@ SAME: Final = {
 WITHOUT: Final = {
     "account_theme": "change_account sets it with the rest of the account",
     "evaluation_names": "list_evaluations has them",
+    "comparisons_count": "counted for the page alone",
     "help": "words and keys of the pages",
     "checklist": "teaches the pages of the example",
     "moved_page": "the API never had these addresses",

@@ -93,15 +93,15 @@ def test_pieces_change_nothing_in_either_direction(
 
 def test_pages_lead_back(as_owner: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     pks = [make_comparison(evaluation).pk for _ in range(60)]
-    assert "Those before" not in page(as_owner)
-    assert "Those before" in page(as_owner, after=pks[49])
+    assert ">Previous<" not in page(as_owner)
+    assert ">Previous<" in page(as_owner, after=pks[49])
     assert shown(page(as_owner, before=pks[50])) == pks[:50]
     assert shown(page(as_owner, before=pks[55])) == pks[5:55]
 
 
 def test_where_nothing_matches_it_says_which_filter_excludes(as_owner: Client, four: list[Comparison]) -> None:
     text = page(as_owner, category="math", tag="hard")
-    assert "Something would be found without one of these" in text
+    assert "Remove one of these conditions" in text
     assert "category is “math”" in text
 
 
@@ -135,15 +135,15 @@ def test_a_reviewer_finds_out_nothing_by_filtering(
 
 def test_the_chosen_ones_are_tagged_and_it_is_undone(as_owner: Client, four: list[Comparison]) -> None:
     text = act(as_owner, act="tag", tag="odd", comparison=[four[0].pk, four[1].pk])
-    assert "“odd” was put to 2 comparisons" in text
+    assert "“odd” added to 2 comparisons" in text
     assert shown(page(as_owner, tag="odd")) == [four[0].pk, four[1].pk]
     step = TagChange.objects.latest("pk")
     as_owner.post(reverse("tag_undo", args=["study", step.pk]))
-    assert "No comparison matches" in page(as_owner, tag="odd")
+    assert "No matching comparisons" in page(as_owner, tag="odd")
 
 
 @pytest.mark.parametrize(
-    ("act", "said"), [("tag", "of at most 60 characters"), ("queue", "a name of at most 120 characters")]
+    ("act", "said"), [("tag", "up to 60 characters"), ("queue", "a name of at most 120 characters")]
 )
 def test_a_name_that_is_too_long_is_refused_in_words(
     as_owner: Client, four: list[Comparison], act: str, said: str
@@ -157,13 +157,13 @@ def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(
 ) -> None:
     ann = make_member(evaluation, Role.REVIEWER)
     ticked = f'value="{four[1].pk}" checked'
-    refused = act(as_owner, act="tag", which="chosen", comparison=[four[1].pk, "x"], queue="hard", people=ann.pk)
-    assert "A tag is a word or a few" in refused
+    refused = act(as_owner, act="tag", which="selected", comparison=[four[1].pk, "x"], queue="hard", people=ann.pk)
+    assert "Enter a tag of up to" in refused
     assert refused.count(" checked aria-label=") == 1
     assert ticked in refused
     assert f'name="people" value="{ann.pk}" checked' in refused
     assert 'name="queue" value="hard"' in refused
-    assert '<details class="card give" id="act" open>' in refused
+    assert '<details class="card bulk-actions" id="act" open>' in refused
     again = html_of(as_owner.get(reverse("comparisons", args=["study"])))
     assert ticked not in again
     assert 'id="act" open' not in again
@@ -172,9 +172,9 @@ def test_what_was_chosen_for_a_refused_act_is_still_chosen_once(
 def test_all_that_match_are_counted_first(as_owner: Client, four: list[Comparison]) -> None:
     query: dict[str, object] = {"category": "math"}
     asked = act(as_owner, query, act="tag", tag="odd", which="all")
-    assert "Put the tag “odd” to 2 comparisons?" in asked
+    assert "Add the tag “odd” to 2 comparisons?" in asked
     assert not Tag.objects.filter(name="odd").exists()
-    assert "was put to 2" in act(as_owner, query, act="tag", tag="odd", which="all", confirmed="on")
+    assert "added to 2" in act(as_owner, query, act="tag", tag="odd", which="all", confirmed="on")
 
 
 def test_very_many_are_left_to_the_worker(
@@ -186,7 +186,7 @@ def test_very_many_are_left_to_the_worker(
     act(as_owner, query, act="tag", tag="odd", which="all", confirmed="on")
     work_once("tag", TagChange.objects.latest("pk").pk)
     assert shown(page(as_owner, tag="odd")) == [four[0].pk, four[1].pk]
-    assert "filter for fewer" in act(as_owner, query, act="queue", queue="r", which="all")
+    assert "Narrow the filter" in act(as_owner, query, act="queue", queue="r", which="all")
 
 
 def test_the_chosen_ones_become_a_queue(as_owner: Client, four: list[Comparison]) -> None:

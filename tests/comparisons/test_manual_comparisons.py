@@ -63,9 +63,9 @@ def test_it_is_on_record() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"query": " \n"}, "query first"),
+        ({"query": " \n"}, "prompt"),
         ({"first_candidate": " "}, "Name both"),
-        ({"first_candidate": "alpha"}, "Both responses are by “alpha”"),
+        ({"first_candidate": "alpha"}, "Both responses are from “alpha”"),
         ({"first_candidate": "b" * 201}, "200"),
         ({"category": "c" * 121}, "120"),
         ({"first_response": "a\x00b"}, "The first response holds a NUL"),

@@ -34,7 +34,7 @@ def test_an_address_can_be_read_by_people() -> None:
     )
     assert wanted.as_query() == ("q=capital&candidate=gpt&rater=human%3Aann&aspect=clarity&choice=tie&tag=hard")
     assert wanted.in_words() == (
-        "its texts have capital and a candidate is “gpt” and “ann” chose tie on clarity and it is tagged “hard”"
+        "its texts contain capital and a model is “gpt” and “ann” chose tie on clarity and it is tagged “hard”"
     )
 
 

@@ -168,7 +168,7 @@ def preferred(one: float, other: float) -> str:
 
 
 def judged(case: Case, aspect: str) -> str | None:
-    """A judge's one verdict: missing where an order has no answer, a tie where the orders differ."""
+    """A judge's one verdict: missing where an order has no answer, a tie where the flips with order."""
     if aspect == SCORED:
         one, other = case.graded.get(ALPHA), case.graded.get(BETA)
         return preferred(one, other) if isinstance(one, float) and isinstance(other, float) else None

@@ -32,7 +32,7 @@ def view(error: Exception) -> Callable[[HttpRequest], HttpResponse]:
 
 urlpatterns = [
     path("400", view(BadRequest("odd"))),
-    path("403", view(PermissionDenied("Your role does not let you <do> this."))),
+    path("403", view(PermissionDenied("Your role does not allow <do> this."))),
     path("404", view(Http404())),
     path("413", view(RequestDataTooBig("large"))),
     path("500", view(RuntimeError("broken"))),
@@ -47,10 +47,10 @@ def visitor() -> Client:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (400, "could not be read"),
-        (403, "Your role does not let you &lt;do&gt; this."),
-        (404, "There is nothing here"),
-        (413, "That is too large"),
+        (400, "Invalid request"),
+        (403, "Your role does not allow &lt;do&gt; this."),
+        (404, "Page not found"),
+        (413, "File or form too large"),
         (500, "Something broke on our side"),
     ],
 )
@@ -69,7 +69,7 @@ def test_a_page_of_the_site_that_is_not_there_is_404_in_house_style(client: Clie
     client.force_login(make_user())
     answer = client.get("/no-such-page")
     assert answer.status_code == 404
-    assert "There is nothing here" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
 
 
 def test_a_form_without_its_token_says_what_to_do(db: None) -> None:
@@ -77,7 +77,7 @@ def test_a_form_without_its_token_says_what_to_do(db: None) -> None:
     strict.force_login(make_user())
     answer = strict.post("/new", {"name": "x"})
     assert answer.status_code == 403
-    assert "This form is no longer valid" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()
 
 
 def test_a_form_that_is_too_large_is_413_and_stores_nothing(client: Client, db: None, settings: object) -> None:

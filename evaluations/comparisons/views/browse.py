@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluations.access import Action, is_allowed, list_reviewers, require_evaluation
 from evaluations.comparisons.forms import CellForm, FilterForm, ManualComparisonForm
@@ -36,6 +36,7 @@ from evaluations.models.comparison_filter import apply_comparison_filter
 from evaluations.models.comparisons import Candidate, Comparison, load_tag_names
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
+from evaluations.models.selection import list_finished_comparisons
 from evaluations.models.text_flags import find_suspect_texts
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review
@@ -44,7 +45,16 @@ from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_i
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.verdicts.vote_counts import count_raters
 from evaluations.visibility import can_see_judges, reveal_vote_table, visible_comparisons
-from evaluations.web.pagination import PAGE_SIZE, Page, build_page_query, paginate, parse_after
+from evaluations.web.pagination import (
+    MAX_COUNTED,
+    PAGE_SIZE,
+    Page,
+    build_page_query,
+    count_bounded,
+    paginate,
+    parse_after,
+    parse_first_number,
+)
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -89,7 +99,7 @@ def comparison_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         except InputRefused as refused:
             form.add_error(None, str(refused))
         else:
-            messages.success(request, "The comparison is stored.")
+            messages.success(request, "Comparison added.")
             return redirect("comparison", slug, comparison.pk)
     names = Candidate.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True)
     context = {"page": "comparisons", "evaluation": evaluation, "form": form, "names": names[:MAX_NAMES_OFFERED]}
@@ -178,13 +188,37 @@ def build_page(
     on, back = search.continues_after, rows[0].pk if rows else after + 1
     if before:
         on, back = rows[-1].pk if rows else before - 1, search.continues_after or 0
+    is_first = not after and not back if before else not after
+    number = 1 if is_first else parse_first_number(request)
+    previous_number = max(1, number - PAGE_SIZE)
+    is_only = is_first and not on
     return Page(
         rows,
-        is_first=not after and not back if before else not after,
+        is_first=is_first,
         first_page=build_page_query(request, 0),
-        next_page=build_page_query(request, on) if on else None,
-        previous_page=build_page_query(request, back, "before") if back and (after or before) else None,
+        next_page=build_page_query(request, on, number=number + len(rows)) if on else None,
+        previous_page=build_page_query(request, back, "before", number=previous_number)
+        if back and (after or before)
+        else None,
+        first_number=number if search.is_whole else None,
+        total=len(rows) if is_only else None if filters else count_bounded(list_finished_comparisons(evaluation)),
     ), search.is_whole
+
+
+@require_safe
+def comparisons_count(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """How many comparisons match the filter of the list, which asks for it once it is shown."""
+    evaluation = require_evaluation(request.user, slug)
+    form = build_filter_form(request, evaluation)
+    filters = list_filters(form)
+    if form.errors or "judge_choice" in request.GET:
+        raise Http404
+    try:
+        found = reveal_found_comparisons(request.user, evaluation, filters, size=MAX_COUNTED)
+    except InputRefused as refused:
+        raise Http404 from refused
+    more = found.continues_after is not None
+    return HttpResponse(f"{len(found.ids):,}{'+' if more else ''} match{'' if more or len(found.ids) != 1 else 'es'}")
 
 
 def select_list_columns(comparisons: QuerySet[Comparison]) -> QuerySet[Comparison]:
@@ -197,7 +231,7 @@ def filter_by_cell(
     """The comparisons in one cell of a judge's confusion matrix, as many as a page needs."""
     user = request.user
     if not can_see_judges(user, evaluation):
-        raise PermissionDenied("The choices of judges are not shown to reviewers of this evaluation.")
+        raise PermissionDenied("This evaluation does not show judges’ choices to reviewers.")
     if not cell.is_valid():
         raise Http404
     judges = Rater.objects.current().filter(evaluation=evaluation, kind=RaterKind.JUDGE)
@@ -256,7 +290,7 @@ def build_excerpts(
         names = ("response A", "response B") if pk in named else ("response", "response")
         first, second = responses if pk in named else put_in_order_shown(user, by_id[pk], responses)
         texts = (
-            ("query", messages_to_text(query)),
+            ("prompt", messages_to_text(query)),
             (names[0], messages_to_text(first)),
             (names[1], messages_to_text(second)),
             ("context", context or ""),

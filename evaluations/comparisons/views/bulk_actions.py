@@ -25,19 +25,20 @@ from evaluations.models.users import User
 from evaluations.reviews.queues.selectors import describe_assigned
 from evaluations.reviews.queues.services import AssignmentCount, assign_comparisons, create_queue_of_comparisons
 from evaluations.web.forms import ReviewersForm
+from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
 
 NEEDED_PERMISSION: Final = {
     BulkAction.TAG: Action.TAG,
     BulkAction.UNTAG: Action.TAG,
-    BulkAction.GIVE: Action.MANAGE,
+    BulkAction.ASSIGN: Action.MANAGE,
     BulkAction.QUEUE: Action.MANAGE,
 }
 ACTION_LABELS: Final = {
-    BulkAction.TAG: "Put the tag “{tag}” to",
-    BulkAction.UNTAG: "Take the tag “{tag}” from",
-    BulkAction.GIVE: "Give to the people you chose",
+    BulkAction.TAG: "Add the tag “{tag}” to",
+    BulkAction.UNTAG: "Remove the tag “{tag}” from",
+    BulkAction.ASSIGN: "Assign to the selected reviewers:",
     BulkAction.QUEUE: "Add to the queue “{queue}”",
 }
 
@@ -92,16 +93,16 @@ def filters_of_request(request: AuthenticatedRequest, evaluation: Evaluation) ->
 def refuse_bulk_step(step: BulkStep) -> None:
     act, options = step.options["act"], step.options
     if not step.ids:
-        raise InputRefused("Choose at least one comparison in the list.")
+        raise InputRefused("Select at least one comparison.")
     if act in (BulkAction.TAG, BulkAction.UNTAG):
         refuse_tag_name(options["tag"])
     elif step.is_large:
         raise InputRefused(
-            f"More than {comparisons_services.MAX_TAGGED_AT_ONCE:,} comparisons match: filter for fewer first."
+            f"More than {comparisons_services.MAX_TAGGED_AT_ONCE:,} comparisons match. Narrow the filter first."
         )
     if act == BulkAction.QUEUE and not options["queue"]:
-        raise InputRefused("Give the queue a name.")
-    if act == BulkAction.GIVE:
+        raise InputRefused("Name the queue.")
+    if act == BulkAction.ASSIGN:
         selected_reviewers(step)
 
 
@@ -113,8 +114,7 @@ def render_confirmation(request: AuthenticatedRequest, step: BulkStep) -> HttpRe
         "step": step,
         "words": ACTION_LABELS[step.options["act"]].format(**step.options),
         "number": min(len(step.ids), comparisons_services.MAX_TAGGED_AT_ONCE),
-        "filter": " and ".join(comparison_filter.in_words() for comparison_filter in step.filters)
-        or "every comparison",
+        "filter": " and ".join(comparison_filter.in_words() for comparison_filter in step.filters) or "all comparisons",
         "kept": [(name, value) for name in ("act", "which", "tag", "queue") if (value := request.POST.get(name))],
         "people": request.POST.getlist("people"),
     }
@@ -129,23 +129,24 @@ def apply_tag(request: AuthenticatedRequest, step: BulkStep) -> None:
     removes = step.options["act"] == BulkAction.UNTAG
     if step.is_large:
         start_tag_job(step.evaluation, step.filters, name, removes=removes, user=step.user)
-        doing = "taken from" if removes else "put to"
-        messages.success(request, f"“{name}” is being {doing} all that match. How far it is stands with the tags.")
+        doing = "Removing the tag “{}” from" if removes else "Adding the tag “{}” to"
+        progress = reverse("saved_filters", args=[step.evaluation.slug])
+        words = f'{doing} all matching comparisons. <a href="{{}}">Progress</a>'
+        messages.success(request, format_html(words, name, progress))
         return
     tag_or_untag = untag_comparisons if removes else tag_comparisons
-    add_undo_message(request, step.evaluation, tag_or_untag(step.evaluation, step.ids, name, user=step.user))
+    add_tag_notice(request, step.evaluation, tag_or_untag(step.evaluation, step.ids, name, user=step.user))
 
 
-def add_undo_message(request: AuthenticatedRequest, evaluation: Evaluation, change: TagChange) -> None:
+def add_tag_notice(request: AuthenticatedRequest, evaluation: Evaluation, change: TagChange) -> None:
     number, name = change.changed, change.name
     comparisons = f"{number:,} comparison{'' if number == 1 else 's'}"
-    has = "was taken from" if change.removes else "was put to"
     if not number:
-        messages.warning(request, f"Nothing changed: “{name}” stands as you asked for already.")
+        has = "None of the selected comparisons has" if change.removes else "All selected comparisons already have"
+        messages.warning(request, f"{has} the tag “{name}”.")
         return
-    undo = reverse("saved_filters", args=[evaluation.slug])
-    message = format_html('“{}” {} {}. <a href="{}#change-{}">Undo</a>', name, has, comparisons, undo, change.pk)
-    messages.success(request, message)
+    text = f"Tag “{name}” {'removed from' if change.removes else 'added to'} {comparisons}."
+    add_notice_with_undo(request, text, reverse("tag_undo", args=[evaluation.slug, change.pk]))
 
 
 def assign_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
@@ -164,23 +165,23 @@ def selected_reviewers(step: BulkStep) -> list[User]:
 def queue_selected(request: AuthenticatedRequest, step: BulkStep) -> None:
     queue = create_queue_of_comparisons(step.evaluation, step.ids, name=step.options["queue"], user=step.user)
     address = reverse("queue", args=[step.evaluation.slug, queue.pk])
-    words = 'The queue <a href="{}">{}</a> has {} of them: reviewers get these before the default queue.'
-    messages.success(request, format_html(words, address, queue.name, queue.slots.count()))
+    words = '{} comparisons added to the queue <a href="{}">{}</a>. Reviewers get them before the default queue.'
+    messages.success(request, format_html(words, queue.slots.count(), address, queue.name))
 
 
 ACTIONS: Final = {
     BulkAction.TAG: apply_tag,
     BulkAction.UNTAG: apply_tag,
-    BulkAction.GIVE: assign_selected,
+    BulkAction.ASSIGN: assign_selected,
     BulkAction.QUEUE: queue_selected,
 }
 
 
 def describe_assignment(count: AssignmentCount, people: Sequence[User]) -> str:
     if count.number:
-        left_out = f" What they have reviewed already ({count.reviewed}) is left out." if count.reviewed else ""
+        left_out = f" Skipped {count.reviewed} that they already reviewed." if count.reviewed else ""
         return describe_assigned(count.number, people) + left_out
     names = ", ".join(map(str, people))
-    done = "reviewed these already" if count.reviewed else "been given these already"
-    both = " or been given them" if count.reviewed and count.waiting else ""
-    return f"Nothing was given: {names} {'has' if len(people) == 1 else 'have'} {done}{both}."
+    done = "already reviewed these" if count.reviewed else "already been assigned these"
+    both = " or been assigned them" if count.reviewed and count.waiting else ""
+    return f"Nothing assigned: {names} {'has' if len(people) == 1 else 'have'} {done}{both}."

@@ -53,9 +53,9 @@ def saved_filter_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         raise Http404
     with show_refusal(request):
         if form.sliced():
-            raise InputRefused("A saved filter within another cannot be saved: choose its filters themselves.")
+            raise InputRefused("A filter cannot contain a saved filter. Set its conditions instead.")
         saved = create_saved_filter(evaluation, request.POST.get("name", ""), form.to_filter(), user=user)
-        messages.success(request, f"The filter “{saved.name}” is saved: you can limit the report and exports to it.")
+        messages.success(request, f"Filter “{saved.name}” saved. You can use it in results and exports.")
     return redirect(reverse("comparisons", args=[slug], query=request.GET))
 
 
@@ -64,7 +64,7 @@ def saved_filter_rename(request: AuthenticatedRequest, slug: str, pk: int) -> Ht
     saved = get_saved_filter_or_404(request.user, slug, pk)
     with show_refusal(request):
         rename_saved_filter(saved, request.POST.get("name", ""), user=request.user)
-        messages.success(request, f"The slice is called “{saved.name}” now.")
+        messages.success(request, f"Filter renamed to “{saved.name}”.")
     return redirect("saved_filters", slug)
 
 
@@ -73,9 +73,9 @@ def saved_filter_delete(request: AuthenticatedRequest, slug: str, pk: int) -> Ht
     saved = get_saved_filter_or_404(request.user, slug, pk)
     with show_refusal(request):
         if request.POST.get("name", "").strip() != saved.name:
-            raise InputRefused(f"Nothing was deleted: type the name of the saved filter, {saved.name}, to delete it.")
+            raise InputRefused(f"Nothing deleted. Type “{saved.name}” to confirm.")
         delete_saved_filter(saved, user=request.user)
-        messages.success(request, f"The saved filter “{saved.name}” is deleted. The activity keeps what it was.")
+        messages.success(request, f"Filter “{saved.name}” deleted.")
     return redirect("saved_filters", slug)
 
 
@@ -84,7 +84,7 @@ def tag_rename(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     tag = get_tag_or_404(request.user, slug, pk)
     with show_refusal(request):
         change_tag_name(tag, request.POST.get("name", ""), user=request.user)
-        messages.success(request, f"The tag is called “{tag.name}” now.")
+        messages.success(request, f"Tag renamed to “{tag.name}”.")
     return redirect("saved_filters", slug)
 
 
@@ -93,7 +93,7 @@ def tag_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespons
     tag = get_tag_or_404(request.user, slug, pk)
     with show_refusal(request):
         delete_unused_tag(tag, user=request.user)
-        messages.success(request, f"The tag “{tag.name}” is deleted.")
+        messages.success(request, f"Tag “{tag.name}” deleted.")
     return redirect("saved_filters", slug)
 
 
@@ -104,5 +104,5 @@ def tag_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     get_object_or_404(TagChange, evaluation=evaluation, pk=pk)
     with show_refusal(request):
         change = undo_tagging(evaluation, pk, user=user)
-        messages.success(request, f"Undone: {change.changed:,} are as they were.")
+        messages.success(request, f"Undone for {change.changed:,} comparison{'' if change.changed == 1 else 's'}.")
     return redirect("saved_filters", slug)

@@ -288,14 +288,14 @@ def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: E
     ann = make_member(filled, Role.REVIEWER, "ann")
     chosen = list(filled.comparisons.order_by("pk").values_list("pk", flat=True)[:2])
     address = reverse("comparisons_bulk_action", args=["study"])
-    client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "give"})
+    client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "assign"})
     named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.ASSIGNED)
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
     assert "Choose at least one comparison" in html_of(
-        client.post(address, {"people": [ann.pk], "act": "give"}, follow=True)
+        client.post(address, {"people": [ann.pk], "act": "assign"}, follow=True)
     )
     assert "Choose at least one person" in html_of(
-        client.post(address, {"comparison": chosen, "act": "give"}, follow=True)
+        client.post(address, {"comparison": chosen, "act": "assign"}, follow=True)
     )
 
 
@@ -305,7 +305,7 @@ def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: E
     address = reverse("comparisons_bulk_action", args=["study"])
 
     def give(*chosen: Comparison) -> str:
-        given = {"comparison": [each.pk for each in chosen], "people": [ann.pk], "act": "give"}
+        given = {"comparison": [each.pk for each in chosen], "people": [ann.pk], "act": "assign"}
         return html_of(client.post(address, given, follow=True))
 
     assert "1 comparison given to ann" in give(one)
@@ -320,11 +320,11 @@ def test_giving_leads_back_to_the_same_part_of_the_list(client: Client, filled: 
     ann = make_member(filled, Role.REVIEWER, "ann")
     (address,) = re.findall(r'action="([^"]*/bulk[^"]*)"', page(client, "comparisons", category="facts", q="Question"))
     chosen = filled.comparisons.values_list("pk", flat=True)[:1]
-    given = client.post(unescape(address), {"comparison": chosen, "people": [ann.pk], "act": "give"})
+    given = client.post(unescape(address), {"comparison": chosen, "people": [ann.pk], "act": "assign"})
     assert given.headers["Location"] == reverse(
         "comparisons", args=["study"], query={"category": "facts", "q": "Question"}
     )
-    refused = client.post(unescape(address), {"people": [ann.pk], "act": "give"})
+    refused = client.post(unescape(address), {"people": [ann.pk], "act": "assign"})
     assert refused.headers["Location"] == given.headers["Location"]
 
 
