@@ -33,7 +33,7 @@ class PanelOption:
 
     @property
     def chosen_by(self) -> str:
-        return {(True, True): "both", (True, False): "you", (False, True): "judge"}.get(
+        return {(True, True): "you + judge", (True, False): "you", (False, True): "judge"}.get(
             (self.is_yours, self.is_judges), ""
         )
 
@@ -172,8 +172,8 @@ def describe_consistency(judge: JudgeChoice) -> str:
     if judge.remark:
         return judge.remark
     if judge.inconsistent:
-        return "inconsistent → tie"
-    return "both orders agree" if judge.orders > 1 else "asked in one order"
+        return "flips with order (counted as tie)"
+    return "" if judge.orders > 1 else "one order only"
 
 
 def compare_with_stored(sheet: ReviewSheet, fields: FieldValues) -> list[StoredAndEntered]:

@@ -13,7 +13,7 @@ from evaluations.reviews.answers import Answer, Answers, ScorePair
 MAX_NOTE_LENGTH = 10_000
 
 REASON_CHOICES = [
-    ("", "Reason (optional)"),
+    ("", "Reason"),
     *((reason.value, words) for reason, words in DIFFERENCE_REASON_TEXTS.items()),
 ]
 

@@ -64,6 +64,10 @@ class ReviewTexts:
         return any(side.is_long for side in self.sides)
 
     @property
+    def has_conversation(self) -> bool:
+        return bool(self.earlier) or any(len(side.turns) > 1 for side in self.sides)
+
+    @property
     def has_long_history(self) -> bool:
         return self.earlier_characters > LONG_HISTORY_CHARACTERS
 

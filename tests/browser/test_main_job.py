@@ -77,7 +77,7 @@ def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:
         chosen[comparison] = dict(zip(ASPECTS, (KEYS[key] for key in keys), strict=True))
         page.keyboard.press("Enter")
         expect_revealed(page)
-        expect(page.locator("#agreement")).to_contain_text("baseline, not an LLM")
+        expect(page.locator("#agreement")).to_contain_text("rule-based")
         page.keyboard.press("Enter")
         expect(page.locator(f'#comparison[data-comparison="{comparison}"]')).to_have_count(0)
     assert len(chosen) == REVIEWS

@@ -49,6 +49,25 @@ def test_choices_aspects_and_the_way_on_need_no_mouse(review_page: Page) -> None
     expect(review_page.locator("#panel")).to_have_attribute("data-stage", "done")
 
 
+def test_shift_sets_the_remaining_aspects_only(review_page: Page) -> None:
+    for key in ("b", "Shift+A"):
+        review_page.keyboard.press(key)
+    assert checked(review_page) == ["B", "A", "A", "A", "A", "A"]
+    review_page.keyboard.press("Shift+T")
+    assert checked(review_page) == ["B", "A", "A", "A", "A", "A"]
+
+
+def test_focus_mode_hides_the_header_until_escape_and_is_remembered(review_page: Page) -> None:
+    header = review_page.locator("header.site")
+    review_page.keyboard.press("f")
+    expect(header).to_be_hidden()
+    review_page.reload()
+    expect(header).to_be_hidden()
+    expect(review_page.get_by_role("button", name="Focus")).to_have_attribute("aria-pressed", "true")
+    review_page.keyboard.press("Escape")
+    expect(header).to_be_visible()
+
+
 def test_undo_after_the_reveal_takes_back_the_final_choices_only(review_page: Page) -> None:
     first = shown(review_page)
     choose_all(review_page)
@@ -82,7 +101,7 @@ def test_keys_do_nothing_while_somebody_writes_composes_holds_a_modifier_or_read
     assert checked(review_page) == []
     expect(review_page.locator("#note-text")).to_have_value("a tie b x 1 ?")
     review_page.keyboard.press("Escape")
-    for key in ("Control+b", "Alt+a", "Shift+A", "Meta+t"):
+    for key in ("Control+b", "Alt+a", "Shift+N", "Meta+t"):
         review_page.keyboard.press(key)
     review_page.evaluate(
         "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', isComposing: true, bubbles: true}))"

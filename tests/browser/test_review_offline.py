@@ -67,13 +67,13 @@ def test_what_is_entered_stands_there_when_the_page_is_opened_again(review_page:
     review_page.keyboard.press("n")
     review_page.keyboard.type("Half of B is about depth.")
     review_page.keyboard.press("Escape")
-    expect(review_page.locator("#draft")).to_contain_text(re.compile(r"Draft, saved \d\d:\d\d"))
+    expect(review_page.locator("#draft")).to_contain_text(re.compile(r"Draft saved \d\d:\d\d"))
     expect_all_sent(review_page)
     review_page.reload()
     assert shown(review_page) == first
     assert checked(review_page) == ["A", "tie"]
     expect(review_page.locator("#note-text")).to_have_value("Half of B is about depth.")
-    expect(review_page.locator("#draft")).to_contain_text("Draft, saved")
+    expect(review_page.locator("#draft")).to_contain_text("Draft saved")
     expect(review_page.locator("[data-current]")).to_have_attribute("data-aspect", ASPECTS[2])
     assert study.reviews(name) == []
 
@@ -92,12 +92,12 @@ def test_two_tabs_with_different_drafts_ask_which_to_use(review_page: Page, stud
     other.goto(study.address)
     assert shown(other) == shown(review_page)
     review_page.keyboard.press("a")
-    expect(review_page.locator("#draft")).to_contain_text("Draft, saved")
+    expect(review_page.locator("#draft")).to_contain_text("Draft saved")
     other.keyboard.press("b")
     conflict = other.locator("#conflict")
     expect(conflict).to_contain_text("There: Helpfulness A")
     expect(conflict).to_contain_text("Here: Helpfulness B")
-    conflict.get_by_role("button", name="Use those").click()
+    conflict.get_by_role("button", name="Use the other tab’s").click()
     assert checked(other) == ["A"]
     with other.expect_response(re.compile("/draft$")):
         other.keyboard.press("2")
@@ -105,7 +105,7 @@ def test_two_tabs_with_different_drafts_ask_which_to_use(review_page: Page, stud
     expect(conflict).to_have_count(0)
     review_page.keyboard.press("3")
     review_page.keyboard.press("b")
-    review_page.locator("#conflict").get_by_role("button", name="Keep these").click()
+    review_page.locator("#conflict").get_by_role("button", name="Keep mine").click()
     expect(review_page.locator("#conflict")).to_have_count(0)
     expect_all_sent(review_page)
     other.reload()
@@ -131,8 +131,8 @@ def test_a_review_made_without_a_connection_arrives_once_when_it_is_back(
     expect(review_page.locator("#draft")).to_contain_text("kept in this browser")
     assert study.reviews(name) == []
     review_page.context.set_offline(False)
-    expect(review_page.locator("#unsent")).to_contain_text("The connection is back")
-    expect(review_page.locator("#draft")).to_contain_text("Draft, saved")
+    expect(review_page.locator("#unsent")).to_contain_text("Back online")
+    expect(review_page.locator("#draft")).to_contain_text("Draft saved")
     assert shown(review_page) == second
     assert checked(review_page) == ["A"]
     assert unsent(review_page) == []
@@ -177,7 +177,7 @@ def test_one_persons_steps_are_never_sent_as_anothers(
     review_page.context.clear_cookies()
     review_page.context.add_cookies(other["cookies"])  # type: ignore[arg-type]
     review_page.context.set_offline(False)
-    expect(review_page.locator("#unsent")).to_contain_text("Somebody else is signed in here now")
+    expect(review_page.locator("#unsent")).to_contain_text("Another user is signed in here")
     assert study.reviews(name) == []
     page = review_page.context.new_page()
     page.goto(study.address)
@@ -226,7 +226,7 @@ def test_who_was_signed_out_keeps_the_step_until_they_are_back(
     choose_all(review_page)
     review_page.keyboard.press("Enter")
     expect_other_than(review_page, first)
-    expect(review_page.locator("#unsent")).to_contain_text("You are signed out: 1 step kept in this browser")
+    expect(review_page.locator("#unsent")).to_contain_text("Signed out: 1 step kept in this browser")
     assert study.reviews(name) == []
     review_page.context.add_cookies(cookies)  # type: ignore[arg-type]
     review_page.evaluate("dispatchEvent(new Event('focus'))")
@@ -252,7 +252,7 @@ def test_a_step_that_was_overtaken_by_another_tab_is_shown_with_what_is_stored(
     other.keyboard.press("Enter")
     refused = other.locator("#refused")
     expect(refused).to_contain_text("Helpfulness B")
-    expect(refused).to_contain_text("Stored there: Helpfulness A")
+    expect(refused).to_contain_text("Saved: Helpfulness A")
     assert len(study.reviews(name)) == 1
     other.reload()
     expect(refused).to_contain_text("Helpfulness B")
@@ -293,7 +293,7 @@ def test_a_page_that_sent_another_tabs_save_keeps_what_was_entered_in_it(
     assert shown(other) == first
     assert checked(other) == ["B"] * len(ASPECTS)
     other.keyboard.press("Enter")
-    expect(other.locator("#refused")).to_contain_text("Stored there: Helpfulness A")
+    expect(other.locator("#refused")).to_contain_text("Saved: Helpfulness A")
     expect(other.locator("#refused > li")).to_have_count(1)
     assert len(study.reviews(name)) == 1
 
@@ -347,7 +347,7 @@ def test_a_draft_that_another_tab_sent_in_vain_is_not_told_beside_its_save(
     expect(refused).to_have_count(1)
     expect(refused).to_contain_text("the draft was not kept")
     other.keyboard.press("Enter")
-    expect(refused).to_contain_text("Stored there: Helpfulness A")
+    expect(refused).to_contain_text("Saved: Helpfulness A")
     expect(refused).to_have_count(1)
     expect_all_sent(other)
     assert len(study.reviews(name)) == 1
@@ -382,7 +382,7 @@ def test_a_tab_that_does_not_see_yet_what_another_wrote_takes_nothing_of_it_out(
     go_on.append(True)
     held.pop().continue_()
     expect(review_page.locator("#refused")).to_contain_text(
-        "Stored there: Helpfulness A"
+        "Saved: Helpfulness A"
     )  # it sends both, in their order
     expect_all_sent(review_page)
     assert len(study.reviews(name)) == 1

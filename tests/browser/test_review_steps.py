@@ -115,6 +115,44 @@ def test_a_second_click_or_enter_does_not_confirm_what_was_not_seen(
     expect_other_than(review_page, first)
 
 
+def test_keys_right_after_a_reveal_change_no_choice(review_page: Page) -> None:
+    """Somebody who is fast means them for the next comparison."""
+    first = shown(review_page)
+    choose_all(review_page)
+    for key in ("Enter", "Enter"):
+        review_page.keyboard.press(key)
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    for key in ("b", "t", "Shift+B", "Enter"):
+        review_page.keyboard.press(key)
+    assert review_page.eval_on_selector_all("#choices input:checked", "all => all.map(one => one.value)") == ["A"] * 6
+    expect_revealed(review_page)
+    assert shown(review_page) == first
+    review_page.keyboard.press("t")
+    assert review_page.eval_on_selector_all("#choices input:checked", "all => all.map(one => one.value)")[0] == "tie"
+
+
+def test_where_the_judge_agrees_with_everything_the_second_enter_confirms(review_page: Page) -> None:
+    first = shown(review_page)
+    choose_all(review_page, "t")
+    review_page.keyboard.press("Enter")
+    expect(review_page.locator("#panel")).to_have_attribute("data-stage", "confirm")
+    assert review_page.locator("[data-primary]").get_attribute("aria-disabled") is None
+    review_page.keyboard.press("Enter")
+    expect_other_than(review_page, first)
+
+
+def test_without_motion_the_button_waits_as_long_and_fills_not(
+    study: Study, name: str, browser: Browser, new_page: NewPage
+) -> None:
+    page = new_page(storage_state=study.person(browser, name), reduced_motion="reduce")
+    page.goto(study.address)
+    choose_all(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-primary][aria-disabled]")).to_be_attached()
+    assert page.evaluate("document.querySelector('[data-primary]').getAnimations({ subtree: true }).length") == 0
+    expect_revealed(page)
+
+
 def test_one_key_confirms_what_agrees_and_goes_to_what_differs(review_page: Page) -> None:
     first = shown(review_page)
     for key in ("t", "t", "a", "t", "b", "t"):
@@ -191,7 +229,7 @@ def test_who_was_taken_out_is_told_so_beside_the_panel(
     expect(review_page.locator("#draft")).to_contain_text("You no longer take part here")
     review_page.keyboard.press("Enter")
     refused = review_page.locator("#refused")
-    expect(refused).to_contain_text("You no longer take part here: what you entered was not stored.")
+    expect(refused).to_contain_text("You are no longer a member here. Your input was not saved.")
     expect(refused).to_contain_text("Helpfulness B")
     expect(refused.get_by_role("link")).to_be_hidden()
     assert review_page.locator("#choices input:checked").count() == len(ASPECTS)

@@ -246,19 +246,19 @@ def test_a_drawer_leaves_both_responses_in_sight(
         expect(drawer).to_be_hidden()
 
 
-# ---- annotations
+# ---- highlights
 
 
 def test_selected_words_are_marked_shown_again_changed_and_removed(owner_page: Page, addresses: dict[str, str]) -> None:
     page = opened(owner_page, addresses["code"])
     select_words(page, "third")
-    page.get_by_role("button", name="Annotate m", exact=True).last.click()
+    page.get_by_role("button", name="Highlight m", exact=True).last.click()
     form = page.locator("#annotate-a form")
     expect(page.locator(".annotate-button")).to_be_hidden()
     expect(form.get_by_label("Words of A that you mean")).to_have_value("third")
     form.get_by_label("Comment").fill("Which were the others?")
     form.get_by_label("Aspect").select_option("Depth")
-    form.get_by_role("button", name="Annotate", exact=True).click()
+    form.get_by_role("button", name="Highlight", exact=True).click()
     expect(page.locator("#spans-a li")).to_contain_text("Which were the others?")
     expect(page.locator("#spans-a li .badge")).to_have_text("Depth")
     assert highlighted(page) == ["third"]
@@ -270,9 +270,9 @@ def test_selected_words_are_marked_shown_again_changed_and_removed(owner_page: P
     item = page.locator("#spans-a li")
     item.locator("summary").click()
     item.get_by_label("Comment").fill("Never mind.")
-    item.get_by_role("button", name="Store the change").click()
+    item.get_by_role("button", name="Save").click()
     expect(item.locator(".annotation-comment")).to_have_text("Never mind.")
-    item.get_by_role("button", name="Remove").click()
+    item.get_by_role("button", name="Delete").click()
     expect(item).to_have_count(0)
     assert highlighted(page) == []
 
@@ -283,8 +283,8 @@ def test_a_number_beside_the_text_leads_to_what_was_said_and_the_list_back(
     page = opened(owner_page, addresses["numbers"])
     for words in ("third", "x"):  # the second stands before it, in code that is framed once the page is there
         select_words(page, words)
-        page.get_by_role("button", name="Annotate m", exact=True).last.click()
-        page.locator("#annotate-a form").get_by_role("button", name="Annotate", exact=True).click()
+        page.get_by_role("button", name="Highlight m", exact=True).last.click()
+        page.locator("#annotate-a form").get_by_role("button", name="Highlight", exact=True).click()
         expect(page.locator("#spans-a .quote", has_text=words)).to_be_visible()
     opened(page, addresses["numbers"])
     wait_until_highlighted(page, ["third", "x"])
@@ -302,13 +302,13 @@ def test_a_number_beside_the_text_leads_to_what_was_said_and_the_list_back(
     page.keyboard.press("Enter")
     item = page.locator("#spans-a li").last
     expect(item).to_be_focused()
-    item.get_by_role("button", name="Show annotation 2 in A").click()
+    item.get_by_role("button", name="Show highlight 2 in A").click()
     assert page.evaluate("getSelection().toString()") == "third"
     page.keyboard.press("d")
     expect(numbers.first).to_be_hidden()  # the passages are not shown either
     page.keyboard.press("d")
     for left in (1, 0):
-        page.locator("#spans-a li").last.get_by_role("button", name="Remove").click()
+        page.locator("#spans-a li").last.get_by_role("button", name="Delete").click()
         expect(numbers).to_have_count(left)
 
 
@@ -331,7 +331,7 @@ def test_the_same_is_done_by_keys_alone_by_typing_the_words(owner_page: Page, ad
     expect(page.locator("#spans-a li .annotation-comment")).to_have_text("Mark this: 1 a b t")
     assert highlighted(page) == ["at this:"]
     expect(page.locator("#choices input:checked")).to_have_count(0)
-    page.locator("#spans-a li").get_by_role("button", name="Remove").click()
+    page.locator("#spans-a li").get_by_role("button", name="Delete").click()
     expect(page.locator("#spans-a li")).to_have_count(0)
 
 
@@ -341,14 +341,14 @@ def test_a_browser_without_highlights_wraps_the_words_and_changes_none(
     owner_page.add_init_script("Object.defineProperty(CSS, 'highlights', { value: undefined })")
     page = opened(owner_page, addresses["wrapped"])
     before = page.locator("#text-b").inner_text()
-    page.get_by_text("Annotate B").click()
+    page.get_by_text("Highlight in B").click()
     page.get_by_label("Words of B that you mean").fill("👍 at this:\nx = 1\nThe third")
-    page.locator("#annotate-b").get_by_role("button", name="Annotate", exact=True).click()
+    page.locator("#annotate-b").get_by_role("button", name="Highlight", exact=True).click()
     expect(page.locator("#text-b mark.annotation").first).to_be_visible()
     marked = "".join(page.locator("#text-b mark.annotation").all_text_contents())
     assert marked.split() == ["👍", "at", "this:", "x", "=", "1", "The", "third"]
     assert page.locator("#text-b").inner_text() == before
-    page.locator("#spans-b li").get_by_role("button", name="Remove").click()
+    page.locator("#spans-b li").get_by_role("button", name="Delete").click()
     expect(page.locator("#text-b mark.annotation")).to_have_count(0)
 
 
@@ -367,11 +367,11 @@ def test_without_a_script_everything_can_be_read_compared_and_marked(
     expect(page.locator("#side-a del.only")).to_be_visible()
     expect(page.locator("#text-a")).to_be_hidden()
     page.get_by_role("link", name="Without word diff").click()
-    page.get_by_text("Annotate A").click()
+    page.get_by_text("Highlight in A").click()
     page.get_by_label("Words of A that you mean").fill("today")
-    page.locator("#annotate-a").get_by_role("button", name="Annotate", exact=True).click()
+    page.locator("#annotate-a").get_by_role("button", name="Highlight", exact=True).click()
     expect(page.locator("#spans-a li .quote")).to_have_text("today")
-    page.locator("#spans-a li").get_by_role("button", name="Remove").click()
+    page.locator("#spans-a li").get_by_role("button", name="Delete").click()
     expect(page.locator("#spans-a li")).to_have_count(0)
 
 
@@ -398,7 +398,7 @@ def test_axe_finds_nothing_wrong_with_annotations_diff_and_drawers(
     page = opened(new_page(color_scheme=scheme, storage_state=owner_state), addresses[f"axe-{scheme}"])
     page.keyboard.press("m")
     page.get_by_label("Words of A that you mean").fill("third")
-    page.locator("#annotate-a").get_by_role("button", name="Annotate", exact=True).click()
+    page.locator("#annotate-a").get_by_role("button", name="Highlight", exact=True).click()
     expect(page.locator("#spans-a li")).to_have_count(1)
     page.locator("#side-a").focus()
     page.keyboard.press("r")
@@ -406,5 +406,5 @@ def test_axe_finds_nothing_wrong_with_annotations_diff_and_drawers(
     page.keyboard.press("d")
     expect(page.locator("#side-b ins.only")).to_be_visible()
     assert faults_found_by_axe(page) == []
-    page.locator("#spans-a li").get_by_role("button", name="Remove").click()
+    page.locator("#spans-a li").get_by_role("button", name="Delete").click()
     expect(page.locator("#spans-a li")).to_have_count(0)

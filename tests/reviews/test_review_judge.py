@@ -56,7 +56,7 @@ def test_a_reason_can_be_given_where_the_judge_differs_and_is_shown_afterwards(
 ) -> None:
     comparison = make_judged_comparison(evaluation)
     html = html_of(browser.post(review_url("review_save", comparison), build_choices("tie"), follow=True))
-    assert '<option value="" selected>Reason (optional)</option>' in html
+    assert '<option value="" selected>Reason</option>' in html
     assert 'name="reason_clarity"' in html
     assert 'name="reason_depth"' not in html  # torn, so a tie: the same
     said = {"version": "1", "reason_clarity": "length_or_format", "note_clarity": "It likes lists."}
@@ -85,7 +85,7 @@ def later_judged(browser: Client, evaluation: Evaluation) -> Comparison:
 def test_a_review_without_the_judge_comes_back_when_it_has_answered(browser: Client, evaluation: Evaluation) -> None:
     comparison = later_judged(browser, evaluation)
     html = get_review_page(browser, comparison)
-    assert "The judge has answered since you reviewed this" in html
+    assert "The judge answered after your review" in html
     assert "Judge thinks so" not in html
     assert "data-judge" not in html
     after = html_of(
@@ -100,7 +100,7 @@ def test_it_can_be_left_as_it_is(browser: Client, evaluation: Evaluation) -> Non
     comparison = later_judged(browser, evaluation)
     browser.post(review_url("review_reopen", comparison), {"version": "1", "then": "leave"})
     html = get_review_page(browser, comparison)
-    assert "has answered since" not in html
+    assert "answered after your review" not in html
     assert "Judge thinks so" not in html
     assert Review.objects.get().state == ReviewState.FINAL
 
@@ -174,8 +174,8 @@ def test_a_choice_derived_from_scores_says_so_where_it_is_revealed(browser: Clie
         make_judge_score(scorer, response, score, aspect="clarity", rationale="Because.")
     html = html_of(post_first_choices(browser, comparison, follow=True))
     assert "derived from scores, margin 0.0" in html
-    assert "Rationale on A" in html
-    assert "asked in one order" not in html
+    assert "Rationale for A" in html
+    assert "one order only" not in html
 
 
 def test_where_both_bad_is_offered_a_torn_judge_is_not_said_to_find_both_good(

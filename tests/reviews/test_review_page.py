@@ -98,9 +98,9 @@ def test_the_whole_way_works_with_plain_forms(browser: Client, evaluation: Evalu
     assert after_save.redirect_chain == [(review_url("review_comparison", comparison), 302)]
     html = html_of(after_save)
     assert "longest wins" in html
-    assert "baseline, not an LLM" in html
-    assert "both orders agree" in html
-    assert "inconsistent → tie" in html
+    assert "rule-based" in html
+    assert "one order only" not in html
+    assert "flips with order (counted as tie)" in html
     assert "Judge thinks so" in html
     final = {**build_choices(depth="tie"), "version": "1", "note_depth": "Really equal.", "note": "Fine."}
     done = browser.post(review_url("review_confirm", comparison), final, follow=True)

@@ -64,7 +64,7 @@ def test_a_second_tab_is_told_what_is_stored_and_what_is_not(browser: Client, ev
     html = html_of(response)
     assert response.status_code == 422
     assert "those are shown" in html.lower()
-    assert versions(html)["Helpfulness"] == ("A", "B ≠not stored")
+    assert versions(html)["Helpfulness"] == ("A", "B ≠not saved")
     assert len(versions(html)) == len(SIX_ASPECT_KEYS)
     assert 'data-stage="confirm"' in html
     assert Review.objects.get().version == 1
@@ -83,7 +83,7 @@ def test_what_was_entered_in_a_second_tab_can_be_stored_as_final_choices(
     comparison = make_judged_comparison(evaluation)
     post_first_choices(browser, comparison)
     html = html_of(browser.post(review_url("review_save", comparison), {**build_choices("B"), "note": "Mine"}))
-    assert "Store what you entered as your final choices" in html
+    assert "Save mine as final choices" in html
     browser.post(review_url("review_confirm", comparison), read_hidden_fields(html, "apply"))
     review = Review.objects.get()
     assert (review.state, review.note) == (ReviewState.FINAL, "Mine")
@@ -96,8 +96,8 @@ def test_what_was_entered_after_the_review_was_finished_comes_back_to_the_fields
     comparison = make_comparison(evaluation)
     post_first_choices(browser, comparison)
     html = html_of(browser.post(review_url("review_save", comparison), build_choices("tie")))
-    assert versions(html)["Depth"] == ("A", "Tie ≠not stored")
-    assert "Take the stored ones back and enter yours" in html
+    assert versions(html)["Depth"] == ("A", "Tie ≠not saved")
+    assert "Undo the saved ones and enter mine" in html
     reopened = html_of(
         browser.post(review_url("review_undo", comparison), read_hidden_fields(html, "apply"), follow=True)
     )
@@ -178,7 +178,7 @@ def test_final_words_by_an_older_wording_stay_in_view(browser: Client, evaluatio
     }
     html = html_of(browser.post(review_url("review_confirm", comparison), sent))
     assert 'data-stage="choose"' in html
-    assert versions(html)["Depth, note"] == ("–", "Both are shallow ≠not stored")
+    assert versions(html)["Depth, note"] == ("–", "Both are shallow ≠not saved")
     assert 'form="apply"' not in html
     assert Review.objects.get().state == ReviewState.FIRST
 
@@ -189,7 +189,7 @@ def test_a_draft_by_an_older_wording_stands_in_the_fields_of_the_new(browser: Cl
     browser.post(review_url("review_draft", comparison), {**fields, "number": "0", "choice_depth": "B", "note": "Long"})
     asks_otherwise(evaluation)
     html = get_review_page(browser, comparison)
-    assert "The rubric was changed since you entered this" in html
+    assert "The rubric changed since this draft" in html
     assert 'name="choice_depth" value="B" required checked' in html
     assert "Long</textarea>" in html
 
@@ -240,7 +240,7 @@ def test_a_note_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Clie
     post_first_choices(browser, comparison)
     answer = browser.post(review_url("review_save", comparison), {**build_choices(), "note": "Important"})
     assert answer.status_code == 422
-    assert versions(html_of(answer))["Note"] == ("–", "Important ≠not stored")
+    assert versions(html_of(answer))["Note"] == ("–", "Important ≠not saved")
     browser.post(review_url("review_undo", comparison), read_hidden_fields(html_of(answer), "apply"))
     assert "Important</textarea>" in get_review_page(browser, comparison)
 
@@ -256,7 +256,7 @@ def test_a_reason_from_a_second_tab_is_not_dropped_as_a_double_click(browser: Cl
     )
     said = versions(html_of(answer))
     assert answer.status_code == 422
-    assert said["Clarity, note"] == ("First", "Second ≠not stored")
+    assert said["Clarity, note"] == ("First", "Second ≠not saved")
     assert said["Clarity, reason"][0] == "–"
     assert set(Review.objects.get().verdicts.values_list("note", flat=True)) == {"", "First"}
 

@@ -1,6 +1,6 @@
 // The current aspect and the choices made on it by key.
 
-import { WIDE_SCREEN, announce, find, panel, scrollIntoView, stage } from "./page.js";
+import { WIDE_SCREEN, announce, find, panel, pluralize, scrollIntoView, stage } from "./page.js";
 import { isReveal } from "./reveal.js";
 
 export const aspects = () => [...document.querySelectorAll("#choices .aspect")];
@@ -46,6 +46,15 @@ export const choose = (value) => {
   if (!radio) return;
   check(radio);
   moveBy(1);
+};
+
+// The same choice on every aspect that has none yet.
+export const chooseRemaining = (value) => {
+  const remaining = aspects().filter((aspect) => !isAnswered(aspect));
+  const radios = remaining.map((aspect) => aspect.querySelector(`input[value="${value}"]:not([data-side])`)).filter(Boolean);
+  for (const radio of radios) check(radio);
+  if (radios.length) focusAspect(aspects().find((aspect) => !isAnswered(aspect)) ?? aspects().at(-1));
+  announce(radios.length ? `${labelOf(radios[0])} for ${pluralize(radios.length, "remaining aspect")}` : "Every aspect has a choice.");
 };
 
 // ---- scales: one for each side

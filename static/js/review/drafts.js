@@ -86,14 +86,14 @@ export const onHiddenRefusal = (handler) => { hiddenRefusal = handler; };
 export const receive = (item, response) => {
   if (!isShown(item)) return response.kind === REFUSED && !outbox.isSaving(item.comparison) && hiddenRefusal(item, response);
   if (response.kind === DONE) showSaved(JSON.parse(response.text));
-  else if (response.kind === LOST || response.kind === SIGNED_OUT) draftStatus().textContent = "Draft, kept in this browser for now";
+  else if (response.kind === LOST || response.kind === SIGNED_OUT) draftStatus().textContent = "Draft kept in this browser";
   else if (response.kind === REFUSED) refuse(response);
   return undefined;
 };
 
 const showSaved = (draft) => {
   draftStatus().dataset.number = draft.number;
-  draftStatus().textContent = `Draft, saved ${draft.at}`;
+  draftStatus().textContent = `Draft saved ${draft.at}`;
 };
 
 const refuse = (response) => {
@@ -107,7 +107,7 @@ const showConflict = (serverDraft) => {
   find("#conflict")?.remove();
   const box = find("#conflict-words").content.firstElementChild.cloneNode(true);
   box.id = "conflict";
-  find("[data-message]", box).textContent = `${serverDraft.message} It was kept at ${serverDraft.at}.`;
+  find("[data-message]", box).textContent = `${serverDraft.message} Saved ${serverDraft.at}.`;
   find("[data-other-draft]", box).textContent = describe(Object.entries(serverDraft.fields));
   find("[data-own-input]", box).textContent = describe(fields());
   find("[data-use-other]", box).addEventListener("click", () => {
@@ -149,7 +149,7 @@ export const restoreUnsent = () => {
   fill(values);
   const time = find("#choices [name=active_ms]");
   time.value = Math.max(time.value, values.active_ms);
-  draftStatus().textContent = "Draft, kept in this browser for now";
+  draftStatus().textContent = "Draft kept in this browser";
 };
 
 export const start = () => {

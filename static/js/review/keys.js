@@ -3,6 +3,7 @@
 import {
   aspects,
   choose,
+  chooseRemaining,
   current,
   focusAspect,
   focusAspectNumber,
@@ -13,7 +14,8 @@ import {
   selectSide,
 } from "./choices.js";
 import { announce, find, pageData, panel, pluralize, scrollIntoView, stage } from "./page.js";
-import { scrollTexts } from "./scroll_sync.js";
+import { isHolding, prolong } from "./reveal.js";
+import { jumpToAnswer, scrollTexts } from "./scroll_sync.js";
 import { afterSync, isBusy } from "./steps.js";
 
 const CHOICES = { a: "A", ArrowLeft: "A", t: "tie", b: "B", ArrowRight: "B", x: "both_bad" };
@@ -36,7 +38,7 @@ const activatePrimary = () => {
   if (missing) {
     focusAspect(missing);
     scrollIntoView(missing);
-    announce(`Choose for ${missing.dataset.name} too.`);
+    announce(`${missing.dataset.name} is still missing.`);
   } else {
     find("[data-primary]")?.click();
   }
@@ -53,18 +55,25 @@ const acceptAgreements = () => {
   for (const aspect of aspects()) aspect.toggleAttribute("data-confirmed", !differing.includes(aspect));
   focusAspect(differing[0]);
   scrollIntoView(differing[0]);
-  announce(`${pluralize(aspects().length - differing.length, "aspect")} confirmed, the judge differs on ${differing.length}.`);
+  announce(`${pluralize(aspects().length - differing.length, "aspect")} accepted, the judge disagrees on ${differing.length}.`);
 };
 
 const undo = () => {
   if (find("#undo")) find("#undo").requestSubmit();
-  else if (panel().dataset.stage === "confirm") announce("First choices stay as they are. Change the final ones here.");
+  else if (panel().dataset.stage === "confirm") announce("Your first choices are kept. Change the final ones here.");
 };
 
 const showShortcuts = () => {
   listTools();
   find("#keys").showModal();
 };
+
+const scrollRationale = (share) => {
+  const rationale = find("#rationale");
+  rationale?.scrollBy({ top: share * rationale.clientHeight });
+};
+
+const leaveFocusMode = () => find('[data-toggle="focus"][aria-pressed="true"]')?.click();
 
 const ACTIONS = {
   PageDown: () => scrollTexts(0.85), // focus is among the choices
@@ -75,6 +84,10 @@ const ACTIONS = {
   Enter: activatePrimary,
   ArrowDown: () => moveBy(1),
   ArrowUp: () => moveBy(-1),
+  Escape: leaveFocusMode,
+  j: () => scrollRationale(0.7),
+  k: () => scrollRationale(-0.7),
+  l: jumpToAnswer,
   c: acceptAgreements,
   u: () => afterSync(undo),
   s: () => find("#skip") && open(find("#skip"), find("#skip-reason")),
@@ -120,12 +133,14 @@ const keyOf = (event) => {
   return /^(?:Key|Digit|Numpad)([A-Z\d])$/.exec(event.code)?.[1].toLowerCase() ?? event.key;
 };
 
-// Characters act alone, or with Alt if single keys are turned off; other keys take no modifiers.
+const isScroll = (key) => /^(?:Page|Home|End|[ jkl]$)/.test(key);
+
+// Characters act alone, or with Alt if single keys are turned off; other keys take no modifiers, choices take Shift.
 const isShortcut = (event, key) => {
   if (event.ctrlKey || event.metaKey || event.isComposing || event.keyCode === 229) return false;
   if (isCharacter(key) && event.altKey === areSingleKeysOn()) return false;
   if (!isCharacter(key) && event.altKey) return false;
-  return !event.shiftKey || key === "?" || !/^[a-z]$|^[A-Z]\w+|^ $/.test(key);
+  return !event.shiftKey || key === "?" || /^[atbx]$/.test(key) || !/^[a-z]$|^[A-Z]\w+|^ $/.test(key);
 };
 
 const actionForDigit = (digit) => {
@@ -133,7 +148,8 @@ const actionForDigit = (digit) => {
   return aspects()[digit - 1] && (() => focusAspectNumber(digit));
 };
 
-const actionFor = (key) => {
+const actionFor = (key, isShifted) => {
+  if (isShifted && CHOICES[key]) return () => chooseRemaining(CHOICES[key]);
   if (hasScales() && SIDES[key]) return () => selectSide(SIDES[key]);
   if (CHOICES[key] && find("#choices")) return () => choose(CHOICES[key]);
   if (/^\d$/.test(key)) return actionForDigit(Number(key));
@@ -148,21 +164,23 @@ const leaveField = (field) => {
 };
 
 const handleKeydown = (event) => {
-  if (find("dialog[open]") || !find("#comparison")) return;
+  if (find("dialog[open]") || !find("#comparison")) return undefined;
   if (isField(event.target)) {
     const ends = event.key === "Escape" || (event.key === "Enter" && event.target.closest(".reason") && !event.isComposing);
     if (ends && event.target.closest("#panel")) {
       event.preventDefault();
       leaveField(event.target);
     }
-    return;
+    return undefined;
   }
-  if ((event.key === "Enter" || event.key === " ") && isControl(event.target)) return;
+  if ((event.key === "Enter" || event.key === " ") && isControl(event.target)) return undefined;
   const key = keyOf(event);
-  const action = isShortcut(event, key) && actionFor(key);
-  if (!action) return;
+  const action = isShortcut(event, key) && actionFor(key, event.shiftKey);
+  if (!action) return undefined;
   event.preventDefault();
+  if (isHolding() && !isScroll(key)) return isCharacter(key) && prolong();
   if (!isBusy() && !(event.repeat && key === "Enter")) action();
+  return undefined;
 };
 
 export const start = () => {

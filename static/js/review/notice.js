@@ -24,13 +24,13 @@ const describeWaiting = () => {
 };
 
 const REASONS = {
-  [LOST]: (what) => `No connection: ${what} kept in this browser, sent as soon as it is back. You can go on.`,
-  [SIGNED_OUT]: (what) => `You are signed out: ${what} kept in this browser until you sign in again.`,
-  [SOMEONE_ELSE]: (what) => `Somebody else is signed in here now: ${what} of yours not sent.`,
+  [LOST]: (what) => `No connection: ${what} kept in this browser and sent later. You can go on.`,
+  [SIGNED_OUT]: (what) => `Signed out: ${what} kept in this browser until you sign in.`,
+  [SOMEONE_ELSE]: (what) => `Another user is signed in here: ${what} of yours not sent.`,
 };
 
 const showAllSent = () => {
-  setMessage(`The connection is back: ${pluralize(unsentCount, "change")} sent.`);
+  setMessage(`Back online: ${pluralize(unsentCount, "change")} sent.`);
   unsentCount = 0;
   clearTimeout(timer);
   timer = setTimeout(() => { box().hidden = !refusals().length; setMessage(""); }, ALL_SENT_MS);

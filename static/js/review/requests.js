@@ -40,12 +40,12 @@ const request = async (address, options) => {
 
 // Why the server rejected a request.
 export const errorMessage = (response) => {
-  if (response.status === 404) return "You no longer take part here: what you entered was not stored.";
+  if (response.status === 404) return "You are no longer a member here. Your input was not saved.";
   if (response.headers.get("Content-Type")?.includes("json")) return JSON.parse(response.text).message;
   const page = parseHtml(response.text);
   const textOf = (selector) => find(selector, page)?.textContent.replace(/\s+/g, " ").trim();
-  if (response.status === 403) return `${textOf("#main p") ?? ""} What you entered was not stored.`.trim();
-  return textOf("#refusal p") ?? textOf("h1") ?? "The server did not take it.";
+  if (response.status === 403) return `${textOf("#main p") ?? ""} Your input was not saved.`.trim();
+  return textOf("#refusal p") ?? textOf("h1") ?? "The server refused it.";
 };
 
 export const get = (address) => request(address, { method: "GET" });

@@ -1,25 +1,42 @@
-// Ignores a second click or Enter right after Save, so that revealed choices are not confirmed unseen.
+// After a save that revealed another choice of the judge, Enter waits until the reviewer can have seen it.
 
 import { comparison, find, stage } from "./page.js";
 
-const HOLD_MS = 600;
+const HOLD_MS = 600; // as long as the fill of the button in app.css
 
 let before = {};
 let revealed = false;
+let timer = 0;
+
+const button = () => find("#panel [data-primary]");
 
 // Whether the judge's choices were just revealed on the comparison shown.
 export const isReveal = () => revealed;
+
+// Meanwhile no key changes a choice.
+export const isHolding = () => Boolean(find("#panel [data-primary][aria-disabled]"));
 
 export const update = () => {
   const followsSave = before.stage === "choose" && stage() === "confirm";
   revealed = followsSave && before.comparison === comparison();
   before = { stage: stage(), comparison: comparison() };
-  if (followsSave) disableBriefly(find("#panel [data-primary]"));
+  if (followsSave && find("#choices .aspect.differs")) hold();
 };
 
-const disableBriefly = (button) => {
-  button.setAttribute("aria-disabled", "true");
-  setTimeout(() => button.removeAttribute("aria-disabled"), HOLD_MS);
+const hold = () => {
+  button().setAttribute("aria-disabled", "true");
+  release();
+};
+
+const release = () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => button()?.removeAttribute("aria-disabled"), HOLD_MS);
+};
+
+// A letter meant for the next comparison starts the wait again.
+export const prolong = () => {
+  for (const fill of button().getAnimations({ subtree: true })) fill.currentTime = 0;
+  release();
 };
 
 export const start = () => {

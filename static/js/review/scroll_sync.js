@@ -57,6 +57,27 @@ export const scrollTexts = (share) => {
   target.scrollBy({ top: share * target.clientHeight });
 };
 
+// Shows the last question of the prompt and the last turn of each response; a second time, the beginning of both.
+export const jumpToAnswer = () => {
+  const query = document.querySelector("#query .query-body");
+  const jumps = [[query, query?.querySelector(".last-question")], ...sides().map((side) => [side, lastTurn(side)])];
+  const open = jumps.filter(([, part]) => part?.checkVisibility());
+  const back = open.every(([pane, part]) => !isScrollable(pane) || isAt(pane, part));
+  last = null;
+  for (const [pane, part] of open) {
+    if (!back && part.previousElementSibling) pane.querySelector(".side-body.clamped")?.classList.add("expanded");
+    if (isScrollable(pane)) pane.scrollTop = back ? 0 : pane.scrollTop + offsetIn(pane, part);
+    expectedTops.set(pane, pane.scrollTop);
+  }
+  if (!open.some(([pane]) => isScrollable(pane))) lastTurn(sides()[0])?.scrollIntoView({ block: "start" });
+};
+
+const lastTurn = (side) => [...side.querySelectorAll(".turn")].filter((turn) => turn.checkVisibility()).at(-1);
+const headHeight = (pane) => pane.querySelector(".side-head")?.offsetHeight ?? 0;
+const offsetIn = (pane, part) => part.getBoundingClientRect().top - pane.getBoundingClientRect().top - headHeight(pane);
+const isAt = (pane, part) =>
+  Math.abs(offsetIn(pane, part)) < 2 * TOLERANCE_PX || scrollRange(pane) - pane.scrollTop < TOLERANCE_PX;
+
 // Restores the proportion after the content of a pane grows or shrinks.
 export const resync = () => {
   const leader = last?.isConnected ? last : sides()[0];

@@ -1,4 +1,4 @@
-// Annotations of a response: created from a selection, highlighted in the text, listed below with their comments.
+// Highlights in a response: created from a selection, highlighted in the text, listed below with their comments.
 
 import { drawNumbers } from "./margin_numbers.js";
 import { offsetsOf, rangeFromOffsets, textNodesIn, textOf } from "./text_offsets.js";
@@ -76,7 +76,7 @@ const scrollToPassage = (item) => {
   getSelection().addRange(range);
 };
 
-// A click on a highlight leads to its annotation.
+// A click on a highlight leads to its entry.
 const itemAt = (event) => {
   const at = document.caretPositionFromPoint?.(event.clientX, event.clientY);
   if (!at || !getSelection().isCollapsed) return null;
@@ -90,7 +90,7 @@ const focusItem = (item) => {
   item.scrollIntoView({ block: "nearest" });
 };
 
-// ---- new annotations
+// ---- new highlights
 
 const formOf = (side) => side.querySelector(".annotate");
 
@@ -100,7 +100,7 @@ const selectedOffsets = () => {
 };
 
 const offerButton = Object.assign(document.createElement("button"), { type: "button", className: "button annotate-button", hidden: true });
-offerButton.innerHTML = "Annotate <kbd>m</kbd>";
+offerButton.innerHTML = "Highlight <kbd>m</kbd>";
 
 const positionAt = (box, element) => {
   const width = element.offsetWidth;
@@ -183,7 +183,7 @@ document.addEventListener("submit", async (event) => {
   try {
     await submitForm(form);
   } catch {
-    showError(form, "The server could not be reached. Nothing was stored: try again.");
+    showError(form, "No connection to the server. Nothing was saved. Try again.");
   }
   if (button) button.disabled = false;
 });

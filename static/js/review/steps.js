@@ -9,7 +9,7 @@ import * as outbox from "./outbox.js";
 import { activeMilliseconds } from "./time_on_task.js";
 
 const EXCLUDED_FIELDS = new Set(["csrfmiddlewaretoken", "tab", "active_ms", "then"]);
-const NOT_SENT_MESSAGE = "Your last step is not sent yet: it can be undone when it is.";
+const NOT_SENT_MESSAGE = "Your last step is not sent yet. You can undo it once it is.";
 
 let busy = false;
 let lastSync = Promise.resolve(); // resolves when the last step is stored and the panel shows it
@@ -74,7 +74,7 @@ const handleResponse = (item, response, next) => {
   if (response.kind === DONE || response.kind === REFUSED) return applyResponse(item, response, next);
   if (response.kind === outbox.ELSEWHERE) return location.reload();
   if (response.kind === LOST && next) return prefetch.open(next);
-  return announce("Kept in this browser for now.");
+  return announce("Kept in this browser.");
 };
 
 const trackSync = (stored) => {

@@ -2,7 +2,7 @@
 
 import { clearFailure, loadDiff } from "./diff.js";
 import { preference, setPreference } from "./preferences.js";
-import { resync } from "./scroll_sync.js";
+import { jumpToAnswer, resync } from "./scroll_sync.js";
 import "./spans.js";
 
 const root = document.documentElement;
@@ -49,6 +49,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-toggle]");
   if (button) toggle(button.dataset.toggle);
+  if (event.target.closest("[data-jump]")) jumpToAnswer();
   const showAll = event.target.closest("[data-show-all]");
   if (showAll) {
     const side = showAll.closest(".side");
@@ -57,17 +58,9 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Scrolls a conversation to its last question.
-const showQuestion = () => {
-  const body = document.querySelector("#query .query-body");
-  const question = body?.querySelector(".earlier[open] ~ .last-question");
-  if (question) body.scrollTop += question.getBoundingClientRect().top - body.getBoundingClientRect().top;
-};
-
 const prepare = () => {
-  for (const name of ["sync", "expanded", "diff"]) applyToggle(name);
+  for (const name of ["sync", "expanded", "diff", "focus"]) applyToggle(name);
   openParts();
-  showQuestion();
   if (preference("diff")) loadDiff();
 };
 
