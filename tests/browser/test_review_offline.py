@@ -381,9 +381,7 @@ def test_a_tab_that_does_not_see_yet_what_another_wrote_takes_nothing_of_it_out(
     ]
     go_on.append(True)
     held.pop().continue_()
-    expect(review_page.locator("#refused")).to_contain_text(
-        "Saved: Helpfulness A"
-    )  # it sends both, in their order
+    expect(review_page.locator("#refused")).to_contain_text("Saved: Helpfulness A")  # it sends both, in their order
     expect_all_sent(review_page)
     assert len(study.reviews(name)) == 1
 
