@@ -5,8 +5,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluations.domain.roles import Role
+from evaluations.examples.services import load_example
 from evaluations.models.evaluations import Evaluation
-from evaluations.models.users import Membership
+from evaluations.models.users import Membership, User
+from evaluations.models.verdicts import Adjudication
 from tests.factories.evaluations import make_evaluation, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -26,16 +28,33 @@ def test_it_loads_the_example_for_its_owner_and_a_second_time_says_that_it_is_th
     assert Evaluation.objects.count() == 1
 
 
-def test_its_report_has_numbers_between_people_and_between_people_and_the_judge() -> None:
+def test_its_report_tells_the_good_judge_from_the_one_that_prefers_length() -> None:
     call_command("load_example", verbosity=0)
     aspects = json.loads(said("report", "example", "--json"))["aspects"]
     assert len(aspects) == 6
     for aspect in aspects.values():
-        (pair,) = aspect["human_human"]["pairs"]
-        judge = aspect["judges"]["longest"]["judge_human"]["majority"]["with_ties"]
-        assert pair["with_ties"]["cohen_kappa"]["value"] is not None
-        assert judge["cohen_kappa"]["value"] is not None
-        assert judge["n"] == 12
+        pairs = aspect["human_human"]["pairs"]
+        kappas = [pair["with_ties"]["cohen_kappa"]["value"] for pair in pairs]
+        assert len(kappas) == 3
+        assert all(0.35 <= kappa <= 0.85 for kappa in kappas)
+    ceiling = aspects["helpfulness"]["human_human"]["pairs"]
+    good, biased = (
+        aspects["helpfulness"]["judges"][name]["judge_human"]["majority"]["with_ties"]["cohen_kappa"]["value"]
+        for name in ("sample-judge", "sample-judge-long")
+    )
+    assert good > 0.9 * min(pair["with_ties"]["cohen_kappa"]["value"] for pair in ceiling)
+    assert biased < 0.3
+
+
+def test_without_an_owner_it_makes_no_account() -> None:
+    assert load_example(owner=None) is not None
+    assert not User.objects.exists()
+
+
+def test_an_account_that_has_the_name_of_its_author_says_nothing_in_it() -> None:
+    make_user("sample-lead")
+    assert load_example(owner=make_user("ada")) is not None
+    assert not Adjudication.objects.exists()
 
 
 @pytest.mark.parametrize(("arguments", "reason"), [(["--owner", "nobody"], "no account “nobody”"), ([], "already")])

@@ -623,7 +623,7 @@ def test_an_exported_study_is_imported_again_as_the_same_comparisons(written_as:
     example, again = load_example(owner=None), make_evaluation()
     assert example is not None
     imported(again, f"example.{written_as}", exported(example, written_as)[1])
-    assert len(material(example)) == 24
+    assert len(material(example)) == 120
     assert material(again) == material(example)
 
 
