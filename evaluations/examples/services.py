@@ -51,9 +51,8 @@ from evaluations.verdicts.votes import update_labels
 EXAMPLE_SLUG: Final = "example"
 EXAMPLE_NAME: Final = "Example: two assistants, 120 questions"
 EXAMPLE_DESCRIPTION: Final = (
-    "This is sample data with synthetic reviews. Two invented assistants, heron-2 and plover-mini, answer the same "
-    "120 questions. Two sample judges and three sample reviewers compared them; sample-judge-long prefers long "
-    "responses."
+    "Two invented assistants, heron-2 and plover-mini, answer the same 120 questions. Two sample judges and three "
+    "sample reviewers compared them; sample-judge-long prefers long responses."
 )
 EXAMPLE_FOLDER: Final = Path(__file__).parent / "example"
 GOOD_JUDGE: Final = "sample-judge"
