@@ -127,7 +127,7 @@ def test_what_does_not_vary_but_for_rounding_has_no_interval_and_no_claim(evalua
     assert level.difference.value == pytest.approx(0.5)
     assert level.difference.ci95 is None
     said = found.judges["gpt"].sentence
-    assert "none with a reviewer majority or a gold label to compare it with." in said
+    assert "none with a majority of people or a gold label to compare it with." in said
     assert "agrees on 50% and a reviewer on 0%" in said.replace(" [0–6]", "")
     assert "difference not tested. Nothing varies" in said
 
