@@ -118,6 +118,12 @@ urlpatterns: list[URLPattern] = [
     # disagreements
     path("mentions", disagreements.mention_list, name="mentions"),
     path("e/<slug:slug>/review/disagreements", disagreements.disagreement_list, name="disagreements"),
+    path(
+        "e/<slug:slug>/review/disagreements/accept-majority",
+        disagreements.majorities_accept,
+        name="majorities_accept",
+    ),
+    path("e/<slug:slug>/review/disagreements/undo", disagreements.resolutions_undo, name="resolutions_undo"),
     path("e/<slug:slug>/review/disagreements/<int:pk>", disagreements.disagreement_detail, name="disagreement"),
     path(
         "e/<slug:slug>/review/disagreements/<int:pk>/resolve",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from ninja import Field, Schema
 
@@ -58,10 +59,13 @@ class AdjudicationOut(Schema):
     id: int
     aspect: str
     choice: Choice
-    reason: str
+    category: str = Field(description="the reason chosen from the list, or empty")
+    reason: str = Field(description="a note, or empty")
     by: PersonOut
     version: int
     changed_at: datetime
+    batch: UUID | None = Field(description="undo it by this; null once it was changed")
+    in_bulk: bool = Field(description="accepted as the majority, with others at once")
 
 
 class VoteTableOut(Schema):

@@ -12,6 +12,7 @@ from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, 
 from evaluations.api.serializers import serialize_person, serialize_row
 from evaluations.api.vote_table import AdjudicationOut, serialize_adjudication, serialize_vote_table
 from evaluations.disagreements.forms import DisagreementsForm
+from evaluations.disagreements.majorities import accept_majorities, undo_resolutions
 from evaluations.disagreements.requests import (
     get_aspect_or_404,
     get_open_comparison_or_404,
@@ -21,6 +22,7 @@ from evaluations.disagreements.requests import (
 )
 from evaluations.disagreements.schemas import (
     AspectQuestionOut,
+    BulkResultOut,
     CommentIn,
     CommentOut,
     DisagreementAspectOut,
@@ -34,6 +36,7 @@ from evaluations.disagreements.schemas import (
     ResolveIn,
     ReviewerChoiceOut,
     StageChoiceOut,
+    UndoIn,
     WithdrawIn,
 )
 from evaluations.disagreements.selectors import (
@@ -70,14 +73,14 @@ from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["disagreements"])
 FILTER_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "state": "empty: open; `settled`",
-    "kind": "`people` or `judge`",
-    "aspect": "its key",
-    "reason": "that somebody gave",
-    "candidate": "the id of one of the two",
-    "other": "the id of the other",
-    "judge": "the id of the rater of a judge who differs",
-    "mine": "`on`: whose discussion calls you",
+    "state": "`resolved`, or empty for open",
+    "kind": "`reviewers` or `judge`",
+    "aspect": "aspect key",
+    "reason": "reason that a reviewer gave",
+    "candidate": "id of one of the two candidates",
+    "other": "id of the other candidate",
+    "judge": "rater id of a judge that disagrees",
+    "mine": "`on`: only discussions that mention you",
 }
 FILTER_PARAMETERS: Final = {
     "parameters": [
@@ -97,7 +100,7 @@ def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[P
     validate_filters(request, form, ("cursor", "limit"))
     filters = form.to_filter()
     disagreements = reveal_disagreements(user, filters, after=decode_cursor(paging), size=paging.limit)
-    between_people, resolved = count_disagreements(filters)
+    between_reviewers, resolved = count_disagreements(filters)
     items = [
         DisagreementOut(
             comparison=row.pk,
@@ -109,7 +112,26 @@ def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[P
         for row, differences in disagreements.rows
     ]
     next_cursor = encode_cursor(disagreements.continues_after) if disagreements.continues_after else None
-    return DisagreementPage(items=items, next=next_cursor, between_people=between_people, resolved=resolved)
+    return DisagreementPage(items=items, next=next_cursor, between_reviewers=between_reviewers, resolved=resolved)
+
+
+@operations.do(
+    "/evaluations/{slug:slug}/disagreements/accept-majority", Scope.REVIEW, BulkResultOut, extra=FILTER_PARAMETERS
+)
+def accept_majority(request: AuthenticatedRequest, slug: str) -> BulkResultOut:
+    """Resolve every open disagreement among reviewers that has a majority, by the filters of the list."""
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.ADJUDICATE)
+    form = DisagreementsForm(request.GET, evaluation=evaluation, user=user)
+    validate_filters(request, form, ())
+    return serialize_row(BulkResultOut, accept_majorities(form.to_filter(), user=user))
+
+
+@operations.do("/evaluations/{slug:slug}/disagreements/undo", Scope.REVIEW, BulkResultOut)
+def undo_resolved_batch(request: AuthenticatedRequest, slug: str, body: UndoIn) -> BulkResultOut:
+    """Reopen everything that one action resolved, except for what was changed since."""
+    evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
+    return serialize_row(BulkResultOut, undo_resolutions(evaluation, body.batch, user=request.user))
 
 
 @operations.get_one(DISAGREEMENT_PATH, Scope.READ, DisagreementDetailOut)
@@ -121,28 +143,34 @@ def get_disagreement(request: AuthenticatedRequest, slug: str, pk: int) -> Disag
     return disagreement_detail_out(user, comparison)
 
 
-@operations.do(f"{DISAGREEMENT_PATH}/settle", Scope.REVIEW, AdjudicationOut)
+@operations.do(f"{DISAGREEMENT_PATH}/resolve", Scope.REVIEW, AdjudicationOut)
 def resolve_disagreement(request: AuthenticatedRequest, slug: str, pk: int, body: ResolveIn) -> AdjudicationOut:
-    """Resolve one aspect. The resolution becomes the label."""
+    """Resolve one aspect. The resolution becomes its label."""
     user = request.user
     comparison = get_open_comparison_or_404(user, slug, pk, Action.ADJUDICATE)
     aspect = get_aspect_or_404(comparison, body.aspect)
     resolution = resolve_aspect(
-        comparison, aspect, choice=body.choice, reason=body.reason, version=body.version, user=user
+        comparison,
+        aspect,
+        choice=body.choice,
+        reason=body.reason,
+        version=body.version,
+        user=user,
+        category=str(body.category),
     )
     return serialize_adjudication(resolution)
 
 
 @operations.do("/evaluations/{slug:slug}/adjudications/{int:pk}/withdraw", Scope.REVIEW, DisagreementDetailOut)
 def reopen_disagreement(request: AuthenticatedRequest, slug: str, pk: int, body: WithdrawIn) -> DisagreementDetailOut:
-    """Withdraw a resolution. The aspect is open again."""
+    """Withdraw a resolution to reopen the aspect."""
     user = request.user
     resolution = get_resolution_or_404(user, slug, pk)
     withdraw_resolution(resolution, version=body.version, user=user)
     return disagreement_detail_out(user, resolution.comparison)
 
 
-@operations.do(f"{DISAGREEMENT_PATH}/why", Scope.REVIEW, DisagreementDetailOut)
+@operations.do(f"{DISAGREEMENT_PATH}/explain", Scope.REVIEW, DisagreementDetailOut)
 def explain_choice(request: AuthenticatedRequest, slug: str, pk: int, body: ExplainIn) -> DisagreementDetailOut:
     """Explain your own final choice."""
     user = request.user
@@ -166,14 +194,14 @@ def post_comment(request: AuthenticatedRequest, slug: str, pk: int, body: Commen
     )
     return PostedCommentOut(
         **comment_out(posted.comment).model_dump(),
-        called=[reader.username for reader in posted.mentioned],
+        mentioned=[reader.username for reader in posted.mentioned],
         unknown=list(posted.unknown),
     )
 
 
 @operations.remove("/evaluations/{slug:slug}/comments/{int:pk}", Scope.REVIEW)
 def withdraw_comment(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    """Withdraw your own comment. It stays in the thread without its text."""
+    """Delete the text of your own comment. Its place in the thread stays."""
     withdraw_own_comment(get_own_comment_or_404(request.user, slug, pk), user=request.user)
 
 

@@ -6,7 +6,8 @@ from django import forms
 
 from evaluations.access import Action, is_allowed
 from evaluations.disagreements.selectors import DisagreementFilter, DisagreementKind, get_disagreement_judge
-from evaluations.disagreements.services import MAX_COMMENT_LENGTH, MAX_REASON_LENGTH
+from evaluations.disagreements.services import MAX_COMMENT_LENGTH, MAX_REASON_LENGTH, AspectDecision
+from evaluations.disagreements.workbench import EnteredResolution
 from evaluations.domain.choices import Choice
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, DifferenceReason
@@ -16,26 +17,29 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
 from evaluations.models.users import User
-from evaluations.models.verdicts import Adjudication
 from evaluations.visibility import can_see_judges, visible_comparisons
 from evaluations.web.forms import CleanedData, MultilineField
 
-KIND_OPTIONS = [("", "all"), (DisagreementKind.PEOPLE, "between people"), (DisagreementKind.JUDGE, "people and judge")]
+KIND_OPTIONS = [
+    ("", "any"),
+    (DisagreementKind.REVIEWERS, "among reviewers"),
+    (DisagreementKind.JUDGE, "reviewers vs. judge"),
+]
 
-STATE_OPTIONS = [("", "open"), ("settled", "settled")]
+STATE_OPTIONS = [("", "open"), ("resolved", "resolved")]
 
 
 class DisagreementsForm(forms.Form):
     """The filters of the disagreement list, all optional."""
 
     state = forms.ChoiceField(choices=STATE_OPTIONS, required=False)
-    kind = forms.ChoiceField(choices=KIND_OPTIONS, required=False)
-    aspect = forms.ModelChoiceField(Aspect.objects.none(), required=False, empty_label="all", to_field_name="key")
-    reason = forms.ChoiceField(choices=[("", "any or none"), *DIFFERENCE_REASON_TEXTS.items()], required=False)
-    candidate = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="all")
-    other = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="any", label="Against")
-    judge = forms.ModelChoiceField(Rater.objects.none(), required=False, empty_label="all", label="Judge who differs")
-    mine = forms.BooleanField(required=False, label="Calls me")
+    kind = forms.ChoiceField(choices=KIND_OPTIONS, required=False, label="Type")
+    aspect = forms.ModelChoiceField(Aspect.objects.none(), required=False, empty_label="any", to_field_name="key")
+    reason = forms.ChoiceField(choices=[("", "any"), *DIFFERENCE_REASON_TEXTS.items()], required=False)
+    candidate = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="any model", label="Model")
+    other = forms.ModelChoiceField(Candidate.objects.none(), required=False, empty_label="any model", label="vs.")
+    judge = forms.ModelChoiceField(Rater.objects.none(), required=False, empty_label="any", label="Judge")
+    mine = forms.BooleanField(required=False, label="Mentions me")
 
     def __init__(self, data: Mapping[str, object] | None, *, evaluation: Evaluation, user: User) -> None:
         super().__init__(data)
@@ -62,8 +66,8 @@ class DisagreementsForm(forms.Form):
 
     def clean(self) -> CleanedData:
         cleaned = super().clean() or {}
-        if cleaned.get("judge") and cleaned.get("kind") == DisagreementKind.PEOPLE:
-            self.add_error("judge", "A judge is no part of what people differ on: choose another kind.")
+        if cleaned.get("judge") and cleaned.get("kind") == DisagreementKind.REVIEWERS:
+            self.add_error("judge", "“Among reviewers” has no judge. Choose another type, or any judge.")
         return cleaned
 
     def to_filter(self) -> DisagreementFilter:
@@ -86,26 +90,36 @@ class DisagreementsForm(forms.Form):
 
 
 class ResolveForm(forms.Form):
-    """The resolution of one aspect. The reason is a single line, so that Enter submits it."""
+    """The results of the aspects of one comparison, with one reason for all. Aspects without a choice stay open."""
 
-    aspect = forms.SlugField(widget=forms.HiddenInput, max_length=60)
-    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2**31 - 1)
-    choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in Choice], required=False)
     reason = forms.CharField(required=False, max_length=MAX_REASON_LENGTH)
 
-    @classmethod
-    def for_aspect(
-        cls, aspect: Aspect, resolution: Adjudication | None, data: Mapping[str, object] | None = None
-    ) -> "ResolveForm":
-        """``data``: refused input; the version stays that of the current resolution."""
-        initial = {
-            "aspect": aspect.key,
-            "version": resolution.version if resolution else 0,
-            "choice": resolution.choice if resolution else "",
-            "reason": resolution.reason if resolution else "",
-        }
-        entered = {name: data.get(name, "") for name in ("choice", "reason")} if data else {}
-        return cls(initial={**initial, **entered}, auto_id=f"settle_{aspect.key}_%s")
+    def __init__(self, data: Mapping[str, object], *, aspects: Iterable[Aspect]) -> None:
+        super().__init__(data)
+        self.aspects = [aspect for aspect in aspects if data.get(f"choice_{aspect.key}")]
+        for aspect in self.aspects:
+            choice = forms.ChoiceField(choices=[(choice.value, choice.value) for choice in Choice], label=aspect.name)
+            self.fields[f"choice_{aspect.key}"] = choice
+            version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1, label=aspect.name)
+            self.fields[f"version_{aspect.key}"] = version
+
+    def get_decisions(self) -> list[AspectDecision]:
+        cleaned = self.cleaned_data
+        return [
+            AspectDecision(aspect, cleaned[f"choice_{aspect.key}"], cleaned[f"version_{aspect.key}"] or 0)
+            for aspect in self.aspects
+        ]
+
+    def get_entered(self, refusal: str) -> EnteredResolution:
+        choices = {aspect.key: str(self.data[f"choice_{aspect.key}"]) for aspect in self.aspects}
+        return EnteredResolution(refusal, choices, str(self.data.get("category", "")), str(self.data.get("reason", "")))
+
+
+class UndoForm(forms.Form):
+    """``comparison``: the one whose page made the resolutions, None if the list did."""
+
+    batch = forms.UUIDField()
+    comparison = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
 
 class WithdrawForm(forms.Form):
@@ -117,7 +131,7 @@ class ExplainForm(forms.Form):
 
     review = forms.IntegerField(min_value=1, max_value=2**63 - 1)
     aspect = forms.SlugField(max_length=60)
-    reason = forms.ChoiceField(choices=[("", "no reason given"), *DIFFERENCE_REASON_TEXTS.items()], required=False)
+    reason = forms.ChoiceField(choices=[("", "no reason"), *DIFFERENCE_REASON_TEXTS.items()], required=False)
     note = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)
 
 
@@ -126,14 +140,14 @@ class CommentForm(forms.Form):
         rows=3,
         max_length=MAX_COMMENT_LENGTH,
         label="Comment",
-        error_messages={"required": "Write something first: an empty comment was not stored."},
-        help_text="Markdown is understood. Write @ and a username to call somebody.",
+        error_messages={"required": "Write a comment first."},
+        help_text="Supports Markdown. Use @name to mention someone.",
     )
     about = forms.ChoiceField(required=False)
 
     def __init__(self, data: Mapping[str, object] | None = None, *, aspects: Iterable[Aspect]) -> None:
         super().__init__(data, auto_id="comment_%s")
-        choices = [("", "the whole comparison"), *((aspect.key, aspect.name) for aspect in aspects)]
+        choices = [("", "the comparison"), *((aspect.key, aspect.name) for aspect in aspects)]
         self.fields["about"].choices = choices  # type: ignore[attr-defined]
 
 
@@ -141,5 +155,5 @@ def clean_or_refuse(form: forms.Form) -> CleanedData:
     """The cleaned fields; InputRefused with the first error in one sentence."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
-        raise InputRefused(f"Nothing was stored: {name.replace('_', ' ')}: {errors[0]}")
+        raise InputRefused(f"Not saved. {form.fields[name].label or name.capitalize()}: {errors[0]}")
     return form.cleaned_data

@@ -18,10 +18,13 @@ from evaluations.models.verdicts import Adjudication, Comment, Review
 
 # Texts of the page; other events show their verb.
 VERB_TEXTS: Final[Mapping[str, str]] = {
-    SAW_VERDICTS: "saw what others chose",
-    "undid": "took a step back",
-    "adjudicated": "settled",
-    "withdrew adjudication": "opened it again",
+    SAW_VERDICTS: "saw other votes",
+    "undid": "undid their last step",
+    "adjudicated": "resolved",
+    "withdrew adjudication": "reopened",
+    "withdrew comment": "deleted a comment",
+    "marked a passage": "highlighted a passage",
+    "unmarked a passage": "removed a highlight",
 }
 # Texts of stored values.
 VALUE_TEXTS: Final[Mapping[Any, str]] = {Choice.BOTH_BAD: "both bad", **DIFFERENCE_REASON_TEXTS}
@@ -79,7 +82,7 @@ def build_history_entry(
     action = VERB_TEXTS.get(event.verb, event.verb)
     return HistoryEntry(
         event.created_at,
-        str(event.user) if event.user else "the server",
+        str(event.user) if event.user else "the system",
         f"{action}: {aspect}" if aspect else action,
         tuple(changes),
     )

@@ -1,7 +1,8 @@
 """API schemas of disagreements, comments, mentions."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
+from uuid import UUID
 
 from ninja import Field, Schema
 
@@ -10,6 +11,16 @@ from evaluations.api.vote_table import AdjudicationOut, LabelOut
 from evaluations.disagreements.services import MAX_REASON_LENGTH
 from evaluations.domain.choices import Choice
 from evaluations.domain.reviews import DifferenceReason
+
+ResolutionReason: TypeAlias = Literal[
+    DifferenceReason.MISSED_ERROR,
+    DifferenceReason.IGNORED_INSTRUCTION,
+    DifferenceReason.RUBRIC_UNCLEAR,
+    DifferenceReason.LENGTH_OR_FORMAT,
+    DifferenceReason.POSITION,
+    DifferenceReason.QUERY_AMBIGUOUS,
+    DifferenceReason.BOTH_ACCEPTABLE,
+]
 
 # ---- disagreements -------------------------------------------------------------------------
 
@@ -33,7 +44,7 @@ class DisagreementOut(Schema):
 class DisagreementPage(Schema):
     items: list[DisagreementOut]
     next: str | None
-    between_people: int
+    between_reviewers: int = Field(description="comparisons with an open disagreement among reviewers")
     resolved: int
 
 
@@ -62,7 +73,7 @@ class CommentOut(Schema):
     id: int
     person: PersonOut
     aspect: str | None
-    text: str = Field(description="empty where it was withdrawn")
+    text: str = Field(description="empty if deleted")
     is_withdrawn: bool
     created_at: datetime
 
@@ -79,8 +90,19 @@ class ResolveIn(StrictIn):
 
     aspect: AspectKey
     choice: Choice
+    category: ResolutionReason | Literal[""] = ""
     reason: Annotated[str, Field(max_length=MAX_REASON_LENGTH)] = ""
     version: VersionNumber = 0
+
+
+class BulkResultOut(Schema):
+    batch: UUID = Field(description="undo all of it by this")
+    aspects: int = Field(description="how many were changed")
+    remaining: int = Field(description="how many are left: repeat the request")
+
+
+class UndoIn(StrictIn):
+    batch: UUID
 
 
 class ExplainIn(StrictIn):
@@ -96,8 +118,8 @@ class CommentIn(StrictIn):
 
 
 class PostedCommentOut(CommentOut):
-    called: list[str]
-    unknown: list[str] = Field(description="names that nobody who may see this has")
+    mentioned: list[str]
+    unknown: list[str] = Field(description="mentioned names that can’t see this comparison")
 
 
 class WithdrawIn(StrictIn):

@@ -29,9 +29,11 @@ LABELS_PER_WINDOW: Final = 1_500
 
 MAX_WINDOWS: Final = 8
 
+MAX_LISTED_VOTES: Final = 7
+
 
 class DisagreementKind(StrEnum):
-    PEOPLE = "people"
+    REVIEWERS = "reviewers"
     JUDGE = "judge"
 
 
@@ -75,13 +77,26 @@ class Disagreement:
     resolution: Adjudication | None = None
 
     @property
+    def vote_list(self) -> list[Choice]:
+        """Every vote, the most frequent choice first; empty if there are too many to list."""
+        is_short = sum(self.votes.values()) <= MAX_LISTED_VOTES
+        return [choice for choice, count in self.votes.items() for _ in range(count)] if is_short else []
+
+    @property
+    def majority(self) -> str:
+        """How many votes the label's choice has, as “2 of 3”; empty where no choice leads."""
+        if not self.label.choice or self.resolution:
+            return ""
+        return f"{self.votes.get(Choice(self.label.choice), 0)} of {sum(self.votes.values())}"
+
+    @property
     def differs_from_judge(self) -> bool:
         return self.judge is not None and self.label.choice not in ("", self.judge)
 
     @property
     def kinds(self) -> list[DisagreementKind]:
         """The kinds of the disagreement. A resolution of a unanimous label was about the judge."""
-        kinds = [] if self.label.unanimous else [DisagreementKind.PEOPLE]
+        kinds = [] if self.label.unanimous else [DisagreementKind.REVIEWERS]
         is_judges = self.label.unanimous if self.resolution else self.differs_from_judge
         return [*kinds, DisagreementKind.JUDGE] if is_judges else kinds
 
@@ -104,7 +119,7 @@ def find_disagreements(
     parts: list[DisagreementIds] = []
     if filters.kind != DisagreementKind.JUDGE:
         parts.append(find_by_labels(filter_reviewer_disagreements(filters), after, size, backwards))
-    if filters.kind != DisagreementKind.PEOPLE and filters.judge is not None:
+    if filters.kind != DisagreementKind.REVIEWERS and filters.judge is not None:
         parts.append(find_by_judge(filters, after, size, backwards))
     return merge_pages(parts, size, backwards)
 
@@ -236,6 +251,13 @@ def get_neighbouring_disagreements(
     before = find_disagreements(filters, after=comparison.pk, size=1, backwards=True).ids
     after = find_disagreements(filters, after=comparison.pk, size=1).ids
     return (before[0] if before else None), (after[0] if after else None)
+
+
+def find_following_disagreement(filters: DisagreementFilter, comparison: Comparison) -> int | None:
+    """The disagreement after this one, or else the first; None if there is no other."""
+    after = find_disagreements(filters, after=comparison.pk, size=1).ids
+    others = after or [pk for pk in find_disagreements(filters, size=2).ids if pk != comparison.pk]
+    return others[0] if others else None
 
 
 # ---- disagreements of a page

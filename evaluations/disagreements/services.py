@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import F
@@ -13,9 +14,10 @@ from django.utils import timezone
 from evaluations.audit.events import record_event
 from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.reviews import DifferenceReason, ReviewState
+from evaluations.domain.reviews import RESOLUTION_REASON_TEXTS, DifferenceReason, ReviewState
 from evaluations.domain.texts import replace_unstorable
 from evaluations.models.comparisons import Comparison
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.users import User
 from evaluations.models.verdicts import Adjudication, Comment, Mention, Review, Score, Verdict
@@ -28,21 +30,67 @@ class ResolvedElsewhere(InputRefused):
     """Somebody else resolved the aspect or withdrew its resolution in the meantime; nothing was stored."""
 
 
-@transaction.atomic
+@dataclass(frozen=True)
+class AspectDecision:
+    """``version``: of the resolution that the user saw, 0 if there was none."""
+
+    aspect: Aspect
+    choice: str
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class ResolutionNote:
+    """Why, if the user says it: a category, words, or neither. ``batch``: the action that makes the resolution."""
+
+    category: str = ""
+    reason: str = ""
+    batch: UUID | None = None
+    in_bulk: bool = False
+
+
 def resolve_aspect(
-    comparison: Comparison, aspect: Aspect, *, choice: str, reason: str, version: int, user: User
+    comparison: Comparison, aspect: Aspect, *, choice: str, reason: str, version: int, user: User, category: str = ""
 ) -> Adjudication:
-    """Resolve the aspect. ``version``: of the resolution that the user saw, 0 if there was none."""
+    """Resolve one aspect. ``version``: of the resolution that the user saw, 0 if there was none."""
+    decision, note = AspectDecision(aspect, choice, version), ResolutionNote(category, reason)
+    return resolve_aspects(comparison, [decision], note, user=user)[0]
+
+
+@transaction.atomic
+def resolve_aspects(
+    comparison: Comparison, decisions: Sequence[AspectDecision], note: ResolutionNote, *, user: User
+) -> list[Adjudication]:
+    """Resolve several aspects of one comparison, all or none. New resolutions share a batch, by which to undo them."""
     refuse_archived_evaluation_of(comparison)
-    choice, reason = validate_resolution_choice(comparison, aspect, choice), validate_resolution_reason(reason)
+    if not decisions:
+        raise InputRefused("Choose a result for at least one aspect.")
+    note = replace(validate_resolution_note(note), batch=uuid4())
+    choices = [validate_resolution_choice(comparison, decision.aspect, decision.choice) for decision in decisions]
     lock_comparisons([comparison.pk])
-    current = Adjudication.objects.filter(comparison=comparison, aspect=aspect).select_related("user").first()
-    if current and (current.user, current.choice, current.reason) == (user, choice, reason):
+    resolutions = [
+        store_resolution(comparison, replace(decision, choice=choice), note, user)
+        for decision, choice in zip(decisions, choices, strict=True)
+    ]
+    update_labels([comparison.pk])
+    return resolutions
+
+
+def store_resolution(
+    comparison: Comparison, decision: AspectDecision, note: ResolutionNote, user: User
+) -> Adjudication:
+    """Store the resolution and its event, in the transaction that locked the comparison."""
+    aspect, choice = decision.aspect, decision.choice
+    current = Adjudication.objects.filter(comparison=comparison, aspect=aspect).select_related("user", "aspect").first()
+    entered = (user, choice, note.category, note.reason)
+    if current and (current.user, current.choice, current.category, current.reason) == entered:
         return current  # a double click
-    refuse_unseen_resolution(current, version, f"your “{spell_choice(choice)}”")
+    refuse_unseen_resolution(current, decision.version, f"your “{spell_choice(choice)}”")
     before = describe_resolution(current) if current else {"aspect": aspect.key}
     resolution = current or Adjudication(comparison=comparison, aspect=aspect)
-    resolution.user, resolution.choice, resolution.reason = user, choice, reason
+    resolution.user, resolution.choice, resolution.category, resolution.reason = entered
+    # Undoing would reopen the aspect instead of restoring the former resolution, so a change has no batch.
+    resolution.batch, resolution.in_bulk = None if current else note.batch, note.in_bulk
     # The count includes withdrawn resolutions, so that no version is used twice.
     row = Comparison.objects.filter(pk=comparison.pk)
     row.update(resolution_count=F("resolution_count") + 1)
@@ -50,7 +98,6 @@ def resolve_aspect(
     resolution.save()
     after = describe_resolution(resolution)
     record_event("adjudicated", comparison, user=user, evaluation=comparison.evaluation, before=before, after=after)
-    update_labels([comparison.pk])
     return resolution
 
 
@@ -63,17 +110,26 @@ def withdraw_resolution(adjudication: Adjudication, *, version: int, user: User)
     current = Adjudication.objects.filter(pk=adjudication.pk).select_related("user", "aspect").first()
     refuse_unseen_resolution(current, version, "your withdrawal")
     assert current is not None
-    before, after = describe_resolution(current), {"aspect": current.aspect.key}
-    record_event(
-        "withdrew adjudication", comparison, user=user, evaluation=comparison.evaluation, before=before, after=after
-    )
-    current.delete()
+    delete_resolution(current, comparison, user)
     update_labels([comparison.pk])
 
 
+def delete_resolution(resolution: Adjudication, comparison: Comparison, user: User) -> None:
+    """Delete the resolution and store its event, in the transaction that locked the comparison."""
+    before, after = describe_resolution(resolution), {"aspect": resolution.aspect.key}
+    record_event(
+        "withdrew adjudication", comparison, user=user, evaluation=comparison.evaluation, before=before, after=after
+    )
+    resolution.delete()
+
+
 def refuse_archived_evaluation_of(comparison: Comparison) -> None:
-    if comparison.evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: nothing can be settled in it until it is brought back.")
+    refuse_archived(comparison.evaluation)
+
+
+def refuse_archived(evaluation: Evaluation) -> None:
+    if evaluation.archived_at is not None:
+        raise InputRefused("This evaluation is archived. Restore it to resolve disagreements.")
 
 
 def validate_resolution_choice(comparison: Comparison, aspect: Aspect, choice: str) -> Choice:
@@ -81,30 +137,31 @@ def validate_resolution_choice(comparison: Comparison, aspect: Aspect, choice: s
     versions = RubricAspect.objects.filter(version__rubric__evaluation=comparison.evaluation_id, aspect=aspect)
     offered = {option for aspect_version in versions.select_related("aspect") for option in aspect_version.choices}
     if not offered:
-        raise InputRefused(f"No rubric of this evaluation asks about {aspect.name}: nothing can be settled.")
+        raise InputRefused(f"{aspect.name} is in no rubric of this evaluation, so it can’t be resolved.")
     if choice not in offered:
         options = ", ".join(spell_choice(option) for option in Choice if option in offered)
-        raise InputRefused(f"No rubric offers “{choice}” for {aspect.name}: it is one of {options}.")
+        raise InputRefused(f"“{choice}” is not an option for {aspect.name}. Choose {options}.")
     return Choice(choice)
 
 
-def validate_resolution_reason(reason: str) -> str:
-    reason = replace_unstorable(reason.strip())
-    if not reason:
-        raise InputRefused("Say why: the reason stands beside the label, for those who chose otherwise.")
+def validate_resolution_note(note: ResolutionNote) -> ResolutionNote:
+    reason = replace_unstorable(note.reason.strip())
     if len(reason) > MAX_REASON_LENGTH:
-        raise InputRefused(f"A reason has at most {MAX_REASON_LENGTH:,} characters; this one has {len(reason):,}.")
-    return reason
+        raise InputRefused(f"A note can have up to {MAX_REASON_LENGTH:,} characters; this one has {len(reason):,}.")
+    if note.category and note.category not in RESOLUTION_REASON_TEXTS:
+        raise InputRefused("Choose one of the listed reasons, or none.")
+    return replace(note, reason=reason)
 
 
 def refuse_unseen_resolution(current: Adjudication | None, version: int, change: str) -> None:
     """Refuse a change of a resolution that the user has not seen."""
     if current is None and version:
-        raise ResolvedElsewhere(f"The adjudication was withdrawn meanwhile, so {change} was not stored. Look again.")
+        raise ResolvedElsewhere(f"Someone reopened this aspect in the meantime, so {change} was not saved.")
     if current is not None and current.version != version:
+        reason = f" (“{current.reason}”)" if current.reason else ""
         raise ResolvedElsewhere(
-            f"{current.user.username} settled this as “{spell_choice(current.choice)}” meanwhile "
-            f"(“{current.reason}”), so {change} was not stored. Look at theirs, then decide again."
+            f"{current.user.username} resolved {current.aspect.name} as “{spell_choice(current.choice)}”{reason} "
+            f"in the meantime, so {change} was not saved. Review their decision, then try again."
         )
 
 
@@ -114,12 +171,17 @@ def spell_choice(choice: str) -> str:
 
 def describe_resolution(adjudication: Adjudication) -> dict[str, object]:
     """The resolution as its event stores it."""
-    return {
+    described: dict[str, object] = {
         "aspect": adjudication.aspect.key,
         "choice": adjudication.choice,
         "reason": adjudication.reason,
         "by": adjudication.user.username,
     }
+    if adjudication.category:
+        described["category"] = adjudication.category
+    if adjudication.in_bulk:
+        described["in_bulk"] = True
+    return described
 
 
 # Names in code are no mentions: they may be decorators.
@@ -148,16 +210,16 @@ def add_comment(
 ) -> PostedComment:
     """Add a comment to the thread, with mentions of the readers that it names."""
     if comparison.evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: nothing can be said in it until it is brought back.")
+        raise InputRefused("This evaluation is archived. Restore it to comment.")
     if not text.strip():
-        raise InputRefused("Write something first: an empty comment was not stored.")
-    called, unknown = find_mentioned(text, list(readers))
+        raise InputRefused("Write a comment first.")
+    mentioned, unknown = find_mentioned(text, list(readers))
     if repeated := find_repeated_comment(comparison, text, aspect, user):
         return PostedComment(repeated, [], unknown)
     comment = Comment.objects.create(comparison=comparison, aspect=aspect, user=user, text=text)
-    others = [reader for reader in called if reader != user]
+    others = [reader for reader in mentioned if reader != user]
     Mention.objects.bulk_create(Mention(comment=comment, user=reader) for reader in others)
-    after = {"text": text, "aspect": aspect.key if aspect else "", "called": [reader.username for reader in others]}
+    after = {"text": text, "aspect": aspect.key if aspect else "", "mentioned": [reader.username for reader in others]}
     record_event("commented", comment, user=user, evaluation=comparison.evaluation, after=after)
     return PostedComment(comment, others, unknown)
 
@@ -173,7 +235,7 @@ def find_repeated_comment(comparison: Comparison, text: str, aspect: Aspect | No
 def withdraw_own_comment(comment: Comment, *, user: User) -> None:
     """Withdraw a comment: it stays in the thread without its text. A repeat does nothing."""
     if comment.user_id != user.pk:
-        raise InputRefused("Only who wrote a comment can withdraw it.")
+        raise InputRefused("You can delete only your own comments.")
     is_withdrawn = Comment.objects.filter(pk=comment.pk, withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
     if is_withdrawn:
         evaluation = comment.comparison.evaluation
@@ -214,15 +276,15 @@ def mark_mentions_seen(user: User, comparison: Comparison) -> None:
 def explain_own_choice(review: Review, aspect: Aspect, *, reason: str, note: str, user: User) -> None:
     """Store a reason and a note on the user's own final choice, which stays as it is."""
     if review.rater.user_id != user.pk:
-        raise InputRefused("Only who made a choice can say why.")
+        raise InputRefused("You can explain only your own choices.")
     if review.state != ReviewState.FINAL:
-        raise InputRefused("Confirm your choices first: a reason stands on the final ones.")
+        raise InputRefused("Confirm your review first. Reasons belong to final choices.")
     if reason and reason not in list(DifferenceReason):
-        raise InputRefused("Choose one of the reasons, or none.")
+        raise InputRefused("Choose one of the listed reasons, or none.")
     after = {"reason": reason, "note": replace_unstorable(note.strip())}
     before = get_own_explanation(review, aspect)
     if before is None:
-        raise InputRefused(f"You made no choice on {aspect.name} here.")
+        raise InputRefused(f"You have no choice on {aspect.name} here.")
     if before == after:
         return
     for model in (Verdict, Score):

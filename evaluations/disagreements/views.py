@@ -1,8 +1,6 @@
 """The pages of disagreements and mentions."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
@@ -16,10 +14,17 @@ from evaluations.disagreements.forms import (
     DisagreementsForm,
     ExplainForm,
     ResolveForm,
+    UndoForm,
     WithdrawForm,
     clean_or_refuse,
 )
 from evaluations.disagreements.history import get_comparison_history
+from evaluations.disagreements.majorities import (
+    accept_majorities,
+    count_majorities,
+    list_bulk_batches,
+    undo_resolutions,
+)
 from evaluations.disagreements.requests import (
     get_aspect_or_404,
     get_open_comparison_or_404,
@@ -29,10 +34,8 @@ from evaluations.disagreements.requests import (
 )
 from evaluations.disagreements.selectors import (
     MENTION_RELATIONS,
-    Disagreement,
-    DisagreementFilter,
     count_disagreements,
-    get_disagreements_on,
+    find_following_disagreement,
     get_mentions,
     get_neighbouring_disagreements,
     get_thread,
@@ -40,31 +43,33 @@ from evaluations.disagreements.selectors import (
     reveal_mentions,
 )
 from evaluations.disagreements.services import (
+    ResolutionNote,
     add_comment,
     explain_own_choice,
     mark_mentions_seen,
-    resolve_aspect,
+    resolve_aspects,
     withdraw_own_comment,
     withdraw_resolution,
 )
-from evaluations.domain.choices import Choice
+from evaluations.disagreements.workbench import EnteredResolution, build_questions
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS, SAVED_REVIEW_STATES, DifferenceReason
-from evaluations.domain.roles import RaterKind
+from evaluations.domain.reviews import (
+    DIFFERENCE_REASON_TEXTS,
+    RESOLUTION_REASON_TEXTS,
+    SAVED_REVIEW_STATES,
+    DifferenceReason,
+)
 from evaluations.models.comparisons import Comparison
-from evaluations.models.evaluations import Evaluation
-from evaluations.models.rubrics import Aspect, RubricAspect
+from evaluations.models.rubrics import Aspect
 from evaluations.models.verdicts import Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
 from evaluations.reviews.selectors import get_saved_spans
-from evaluations.verdicts.labels import DecidedLabel
-from evaluations.verdicts.reviewer_choices import ReviewerChoice, get_reviewer_choices
-from evaluations.verdicts.vote_table import VoteCell, VoteRow, VoteTable
 from evaluations.visibility import (
     list_people_who_can_see,
     reveal_visible_vote_table,
     visible_comparisons_everywhere,
 )
+from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.pagination import PAGE_SIZE, Page, build_page_query, paginate, parse_after
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -83,7 +88,8 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         first_page=build_page_query(request, 0),
         next_page=build_page_query(request, disagreements.continues_after) if disagreements.continues_after else None,
     )
-    between_people, number_resolved = count_disagreements(filters)
+    number_open, number_resolved = count_disagreements(filters)
+    can_resolve = is_allowed(user, Action.ADJUDICATE, evaluation) and evaluation.archived_at is None
     context = {
         "page": "disagreements",
         "evaluation": evaluation,
@@ -95,8 +101,11 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         ],
         "filter": encode_filter(request.GET),
         "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
-        "between_people": between_people,
+        "number_open": number_open,
         "number_resolved": number_resolved,
+        "can_resolve": can_resolve,
+        "majorities": count_majorities(filters) if can_resolve and not form.errors else None,
+        "batches": list_bulk_batches(evaluation) if can_resolve and filters.resolved else [],
     }
     return render(request, "disagreements/disagreements.html", context, status=422 if form.errors else 200)
 
@@ -110,41 +119,6 @@ def encode_filter(query: QueryDict) -> str:
     return parameters.urlencode()
 
 
-CHOICE_TEXTS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
-
-
-@dataclass(frozen=True)
-class AspectQuestion:
-    """One aspect: its votes, judges' choices, and the form that resolves it (None without permission)."""
-
-    aspect: Aspect
-    reviewer_choices: Sequence[ReviewerChoice]
-    other_choices: Sequence[tuple[VoteRow, VoteCell]]
-    difference: Disagreement | None
-    label: DecidedLabel | None
-    offered: Sequence[tuple[Choice, str]]
-    form: ResolveForm | None = None
-    refusal: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        return self.difference is not None and not self.difference.resolution and bool(self.difference.kinds)
-
-    @property
-    def is_disputed(self) -> bool:
-        """Whether it is open or was resolved."""
-        return self.is_open or bool(self.difference and self.difference.resolution)
-
-
-@dataclass(frozen=True)
-class RefusedInput:
-    """Refused input about one aspect, with the reason."""
-
-    aspect: str
-    reason: str
-    sent: Mapping[str, Any] | None = None
-
-
 @require_safe
 def disagreement_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     comparison, user = get_open_comparison_or_404(request.user, slug, pk), request.user
@@ -156,16 +130,15 @@ def render_disagreement(
     request: AuthenticatedRequest,
     comparison: Comparison,
     *,
-    refused: RefusedInput | None = None,
+    entered: EnteredResolution | None = None,
+    refusal: str = "",
     comment: CommentForm | None = None,
 ) -> HttpResponse:
     user, evaluation = request.user, comparison.evaluation
     filters = DisagreementsForm(request.GET, evaluation=evaluation, user=user).to_filter()
     before, after = get_neighbouring_disagreements(filters, comparison)
     table = reveal_visible_vote_table(user, comparison)
-    questions = list(
-        build_questions(comparison, filters, table, refused, is_allowed(user, Action.ADJUDICATE, evaluation))
-    )
+    questions = list(build_questions(comparison, filters, table, entered))
     comments = get_thread(comparison)
     html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(row.text for row in comments)])
     context = {
@@ -178,9 +151,19 @@ def render_disagreement(
         ],
         "html": html,
         "table": table,
-        "differing": [question for question in questions if question.is_disputed],
-        "agreed": [question for question in questions if not question.is_disputed],
-        "open_questions": sum(question.is_open for question in questions),
+        "open_questions": [question for question in questions if question.is_open],
+        "resolved": [question for question in questions if question.resolution],
+        "agreed": [question for question in questions if not question.is_open and not question.resolution],
+        "own_choices": [
+            (question, row)
+            for question in questions
+            for row in question.reviewer_choices
+            if row.rater.user_id == user.pk and row.review and row.is_confirmed
+        ],
+        "can_resolve": is_allowed(user, Action.ADJUDICATE, evaluation) and evaluation.archived_at is None,
+        "entered": entered,
+        "refusal": entered.refusal if entered else refusal,
+        "resolution_reasons": RESOLUTION_REASON_TEXTS.items(),
         "passages": [
             ("A" if span.response_id == comparison.response_a_id else "B", span) for span in get_saved_spans(comparison)
         ],
@@ -194,78 +177,28 @@ def render_disagreement(
         "after": after,
         "filter": encode_filter(request.GET),
     }
-    status = 422 if refused or comment else 200
+    status = 422 if entered or refusal or comment else 200
     return render(request, "disagreement/disagreement.html", context, status=status)
-
-
-def build_questions(
-    comparison: Comparison,
-    filters: DisagreementFilter,
-    table: VoteTable,
-    refused: RefusedInput | None,
-    may_resolve: bool,
-) -> Iterator[AspectQuestion]:
-    """Every aspect that has choices or that the rubric has, in the rubric's order."""
-    reviewer_choices = get_reviewer_choices(comparison)
-    differences = get_disagreements_on(comparison, filters.judge)
-    offered = get_offered_choices(comparison.evaluation)
-    for index, aspect in enumerate(table.aspects):
-        other_choices = [
-            (row, cell) for row in table.rows if row.kind != RaterKind.HUMAN and (cell := row.cells[index]) is not None
-        ]
-        difference, choices = differences.get(aspect.pk), offered.get(aspect.pk, [])
-        own_refusal = refused if refused and refused.aspect == aspect.key else None
-        resolution = difference.resolution if difference else None
-        form = (
-            ResolveForm.for_aspect(aspect, resolution, own_refusal.sent if own_refusal else None)
-            if may_resolve and choices
-            else None
-        )
-        yield AspectQuestion(
-            aspect,
-            reviewer_choices.get(aspect, []),
-            other_choices,
-            difference,
-            table.labels[index],
-            choices,
-            form,
-            own_refusal.reason if own_refusal else "",
-        )
-
-
-def get_offered_choices(evaluation: Evaluation) -> Mapping[int, Sequence[tuple[Choice, str]]]:
-    """The choices offered by aspect: by the current rubric version if it has the aspect, else the newest."""
-    rows = RubricAspect.objects.filter(version__rubric__evaluation=evaluation).select_related("aspect")
-    current_last = sorted(rows, key=lambda row: (row.version_id == evaluation.review_rubric_id, row.version_id))
-    by_aspect = {row.aspect_id: row for row in current_last}
-    return {
-        aspect: [(choice, label_offered_choice(choice, row)) for choice in row.choices]
-        for aspect, row in by_aspect.items()
-    }
-
-
-def label_offered_choice(choice: Choice, aspect: RubricAspect) -> str:
-    """The label of the choice. If “both bad” is offered, a tie means “both good”."""
-    return "Both good" if choice == Choice.TIE and aspect.offers_both_bad else CHOICE_TEXTS[choice]
 
 
 @require_POST
 def disagreement_resolve(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     comparison = get_open_comparison_or_404(request.user, slug, pk, Action.ADJUDICATE)
-    aspect = get_aspect_or_404(comparison, request.POST.get("aspect", ""))
+    form = ResolveForm(request.POST, aspects=Aspect.objects.filter(evaluation=comparison.evaluation))
     try:
-        cleaned = clean_or_refuse(ResolveForm(request.POST))
-        resolution = resolve_aspect(
-            comparison,
-            aspect,
-            choice=cleaned["choice"],
-            reason=cleaned["reason"],
-            version=cleaned["version"],
-            user=request.user,
-        )
+        note = ResolutionNote(request.POST.get("category", ""), clean_or_refuse(form)["reason"])
+        resolutions = resolve_aspects(comparison, form.get_decisions(), note, user=request.user)
     except InputRefused as refusal:
-        return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal), request.POST))
-    messages.success(request, f"{aspect.name} is settled as {resolution.choice.replace('_', ' ')}.")
+        return render_disagreement(request, comparison, entered=form.get_entered(str(refusal)))
+    number, batch = len(resolutions), resolutions[0].batch
+    text = f"{resolutions[0].aspect.name} resolved." if number == 1 else f"{number} aspects resolved."
+    if batch is None:
+        messages.success(request, text)
+    else:
+        undo_url = add_filter(request, reverse("resolutions_undo", args=[slug]))
+        add_notice_with_undo(request, text, undo_url, {"batch": str(batch), "comparison": str(pk)})
+    if request.POST.get("then") == "next":
+        return redirect_to_next(request, comparison)
     return redirect_to_disagreement(request, comparison)
 
 
@@ -277,9 +210,52 @@ def resolution_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> Ht
         cleaned = clean_or_refuse(WithdrawForm(request.POST))
         withdraw_resolution(resolution, version=cleaned["version"], user=request.user)
     except InputRefused as refusal:
-        return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal)))
-    messages.success(request, f"{aspect.name} is open again.")
+        return render_disagreement(request, comparison, refusal=str(refusal))
+    messages.success(request, f"{aspect.name} reopened.")
     return redirect_to_disagreement(request, comparison)
+
+
+@require_POST
+def majorities_accept(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
+    filters = DisagreementsForm(request.GET, evaluation=evaluation, user=request.user).to_filter()
+    try:
+        done = accept_majorities(filters, user=request.user)
+    except InputRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        if done.aspects:
+            text = f"Majority accepted on {pluralize_aspects(done.aspects)}."
+            if done.remaining:
+                text += f" {done.remaining:,} left: accept again to continue."
+            add_notice_with_undo(request, text, reverse("resolutions_undo", args=[slug]), {"batch": str(done.batch)})
+        else:
+            messages.info(request, "No open majority to accept.")
+    return redirect(add_filter(request, reverse("disagreements", args=[slug])))
+
+
+@require_POST
+def resolutions_undo(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """Reopen what one action resolved, and return to where it was made."""
+    evaluation = require_evaluation(request.user, slug, Action.ADJUDICATE)
+    address = reverse("disagreements", args=[slug])
+    try:
+        cleaned = clean_or_refuse(UndoForm(request.POST))
+        undone = undo_resolutions(evaluation, cleaned["batch"], user=request.user)
+    except InputRefused as refusal:
+        messages.error(request, str(refusal))
+        return redirect(add_filter(request, address))
+    text = f"{pluralize_aspects(undone.aspects)} reopened." if undone.aspects else "Nothing left to undo."
+    if undone.remaining:
+        text += f" {undone.remaining:,} left: undo again to continue."
+    messages.success(request, text)
+    if cleaned["comparison"]:
+        address = reverse("disagreement", args=[slug, cleaned["comparison"]])
+    return redirect(add_filter(request, address))
+
+
+def pluralize_aspects(number: int) -> str:
+    return f"{number:,} aspect{'' if number == 1 else 's'}"
 
 
 @require_POST
@@ -292,7 +268,7 @@ def disagreement_explain(request: AuthenticatedRequest, slug: str, pk: int) -> H
         review = get_own_review_or_404(user, comparison, cleaned["review"])
         explain_own_choice(review, aspect, reason=cleaned["reason"], note=cleaned["note"], user=user)
     except InputRefused as refusal:
-        return render_disagreement(request, comparison, refused=RefusedInput(aspect.key, str(refusal)))
+        return render_disagreement(request, comparison, refusal=str(refusal))
     return redirect_to_disagreement(request, comparison, f"aspect-{aspect.key}")
 
 
@@ -314,7 +290,7 @@ def disagreement_comment(request: AuthenticatedRequest, slug: str, pk: int) -> H
             form.add_error("text", str(refusal))
         return render_disagreement(request, comparison, comment=form)
     for name in posted.unknown:
-        messages.warning(request, f"Nobody who may see this is called “{name}”, so nobody was told of that name.")
+        messages.warning(request, f"“{name}” can’t see this comparison and was not notified.")
     return redirect_to_disagreement(request, comparison, f"comment-{posted.comment.pk}")
 
 
@@ -328,8 +304,21 @@ def comment_withdraw(request: AuthenticatedRequest, slug: str, pk: int) -> HttpR
 def redirect_to_disagreement(request: AuthenticatedRequest, comparison: Comparison, fragment: str = "") -> HttpResponse:
     """Redirect to the comparison, with the filter that it was opened from."""
     address = reverse("disagreement", args=[comparison.evaluation.slug, comparison.pk])
+    return redirect(f"{add_filter(request, address)}{f'#{fragment}' if fragment else ''}")
+
+
+def redirect_to_next(request: AuthenticatedRequest, comparison: Comparison) -> HttpResponse:
+    """Redirect to the next disagreement of the filter, from the first after the last; to the list at the end."""
+    slug = comparison.evaluation.slug
+    filters = DisagreementsForm(request.GET, evaluation=comparison.evaluation, user=request.user).to_filter()
+    following = find_following_disagreement(filters, comparison)
+    address = reverse("disagreement", args=[slug, following]) if following else reverse("disagreements", args=[slug])
+    return redirect(add_filter(request, address))
+
+
+def add_filter(request: AuthenticatedRequest, address: str) -> str:
     query = encode_filter(request.GET)
-    return redirect(f"{address}{f'?{query}' if query else ''}{f'#{fragment}' if fragment else ''}")
+    return f"{address}?{query}" if query else address
 
 
 MAX_UNSEEN: Final = 100

@@ -50,6 +50,17 @@ DIFFERENCE_REASON_TEXTS: Final[Mapping[DifferenceReason, str]] = {
     DifferenceReason.OTHER: "other",
 }
 
+# The reasons that a person who resolves a disagreement may choose, as their buttons say them.
+RESOLUTION_REASON_TEXTS: Final[Mapping[DifferenceReason, str]] = {
+    DifferenceReason.MISSED_ERROR: "Clear error",
+    DifferenceReason.IGNORED_INSTRUCTION: "Ignored instruction",
+    DifferenceReason.RUBRIC_UNCLEAR: "Rubric applied differently",
+    DifferenceReason.LENGTH_OR_FORMAT: "Verbosity bias",
+    DifferenceReason.POSITION: "Position bias",
+    DifferenceReason.QUERY_AMBIGUOUS: "Ambiguous prompt",
+    DifferenceReason.BOTH_ACCEPTABLE: "Both acceptable",
+}
+
 
 class QueueKind(StrEnum):
     REVIEW = "review"

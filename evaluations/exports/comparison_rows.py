@@ -331,9 +331,11 @@ def build_adjudication_entry(adjudication: Adjudication, participants: Participa
     by = participants.get_username(adjudication.user.username)
     return {
         "choice": adjudication.choice,
+        "category": adjudication.category,
         "reason": adjudication.reason,
         "by": by,
         "at": format_moment(adjudication.changed_at),
+        "in_bulk": adjudication.in_bulk,
     }
 
 

@@ -13,6 +13,7 @@ from evaluations.formats.exported_rows import (
     MATERIAL,
     NEUTRALISED,
     SPLIT,
+    ExportedAdjudication,
     ExportedJudge,
     ExportedJudgeChoice,
     ExportedLabel,
@@ -32,6 +33,7 @@ OF_REVIEW: Final = (
 )
 
 TEXTS: Final = ("query_id", "cluster", "category", "query", "context", "reference", "candidate_a", "candidate_b")
+ADJUDICATION_PARTS: Final = (":category", ":reason", ":by", ":at", ":in_bulk")
 QUOTED: Final = re.compile('[",\r\n]')
 # All cells of a row are searched at once, since few rows have one that a spreadsheet would execute.
 BETWEEN: Final = "\0"
@@ -59,7 +61,7 @@ def csv_columns(raters: ExportedRaters) -> list[str]:
     for aspect in raters.aspects:
         named += [f"label:{aspect}{part}" for part in ("", ":source", ":n", ":votes", ":by")]
     for aspect in raters.aspects:
-        named += [f"adjudication:{aspect}{part}" for part in ("", ":reason", ":by", ":at")]
+        named += [f"adjudication:{aspect}{part}" for part in ("", *ADJUDICATION_PARTS)]
     named += ["comments", "skipped"]
     for name in raters.gold:
         named += [f"gold:{name}:{aspect}" for aspect in raters.aspects]
@@ -86,8 +88,7 @@ class RowFlattener:
         for aspect, label in row["labels"].items():
             flat |= self.labels.get(label, aspect)
         for aspect, adjudication in row["adjudications"].items():
-            flat[f"adjudication:{aspect}"] = adjudication["choice"]
-            flat |= {f"adjudication:{aspect}:{part}": str(adjudication[part]) for part in ("reason", "by", "at")}
+            flat |= adjudication_cells(adjudication, aspect)
         if row["comments"]:
             flat["comments"] = pack_cell(row["comments"])
         if row["skipped"]:
@@ -170,6 +171,12 @@ def rationale_texts(judge: ExportedJudge) -> Iterator[str]:
 
 def rationales_by_order(texts_by_order: Mapping[str, Sequence[str]]) -> Iterator[str]:
     return (f"{shown}: {text}" for shown, texts in sorted(texts_by_order.items()) for text in texts if text)
+
+
+def adjudication_cells(adjudication: ExportedAdjudication, aspect: str) -> dict[str, str]:
+    name = f"adjudication:{aspect}"
+    parts = {f"{name}:{part}": adjudication[part] for part in ("category", "reason", "by", "at")}
+    return {name: adjudication["choice"], **parts, f"{name}:in_bulk": yes_or_no(adjudication["in_bulk"])}
 
 
 def yes_or_no(value: bool | None) -> str:

@@ -41,10 +41,14 @@ class ExportedLabel(TypedDict):
 
 
 class ExportedAdjudication(TypedDict):
+    """``in_bulk``: the majority was accepted for many comparisons at once."""
+
     choice: str
+    category: str
     reason: str
     by: str
     at: str
+    in_bulk: bool
 
 
 class ExportedComment(TypedDict):

@@ -34,7 +34,10 @@ ORDERS: Final = pa.list_(pa.struct({"shown": TEXT, "choices": pa.list_(TEXT)}))
 WORDS: Final = pa.list_(pa.struct({"shown": TEXT, "texts": pa.list_(TEXT)}))
 SCORES: Final = pa.struct({"A": pa.float64(), "B": pa.float64(), "margin": pa.float64(), "lower_is_better": pa.bool_()})
 LABEL: Final = pa.struct({"aspect": TEXT, "choice": TEXT, "source": TEXT, "n": pa.int32(), "votes": VOTES, "by": TEXT})
-ADJUDICATIONS: Final = pa.list_(pa.struct({"aspect": TEXT, "choice": TEXT, "reason": TEXT, "by": TEXT, "at": TEXT}))
+ADJUDICATION: Final = pa.struct(
+    dict.fromkeys(("aspect", "choice", "category", "reason", "by", "at"), TEXT) | {"in_bulk": pa.bool_()}
+)
+ADJUDICATIONS: Final = pa.list_(ADJUDICATION)
 COMMENTS: Final = pa.list_(pa.struct({"author": TEXT, "aspect": TEXT, "text": TEXT, "at": TEXT}))
 SKIPPED: Final = pa.list_(pa.struct({"rater": TEXT, "rubric": TEXT, "reason": TEXT, "at": TEXT}))
 GOLD: Final = pa.list_(pa.struct({"rater": TEXT, "choices": pa.list_(pa.struct({"aspect": TEXT, "choice": TEXT}))}))

@@ -281,21 +281,30 @@ class Mention(Row):
 
 
 class Adjudication(Row):
-    """The decision that resolves one aspect of one comparison. Earlier decisions are in the events."""
+    """The decision that resolves one aspect of one comparison. Earlier decisions are in the events.
+
+    ``batch``: shared by the decisions that one action made, and undone by it; null once the decision was changed.
+    ``in_bulk``: the majority was accepted for many comparisons at once, without opening this one.
+    """
 
     comparison = models.ForeignKey(Comparison, on_delete=models.PROTECT, related_name="adjudications", db_index=False)
     aspect = models.ForeignKey(Aspect, on_delete=models.PROTECT, related_name="adjudications")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="adjudications")
     choice = models.CharField(max_length=8, choices=enum_choices(Choice))
-    reason = models.TextField()
+    category = models.CharField(max_length=40, blank=True, choices=enum_choices(DifferenceReason))
+    reason = models.TextField(blank=True)
     version = models.PositiveIntegerField(default=1)
     changed_at = models.DateTimeField(auto_now=True)
+    batch = models.UUIDField(null=True, blank=True)
+    in_bulk = models.BooleanField(default=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["comparison", "aspect"], name="adjudication_once"),
             enum_constraint("choice", Choice, "adjudication_choice"),
+            enum_constraint("category", DifferenceReason, "adjudication_category", or_empty=True),
         ]
+        indexes = [models.Index(fields=["batch"], condition=Q(batch__isnull=False), name="adjudication_batch")]
 
 
 class Disclosure(Row):

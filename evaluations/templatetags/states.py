@@ -18,7 +18,14 @@ from evaluations.domain.judges import (
     RunOrders,
     RunState,
 )
-from evaluations.domain.reviews import SELECTION_STRATEGIES, SELECTION_TEXTS, Reveal, SelectionMethod
+from evaluations.domain.reviews import (
+    RESOLUTION_REASON_TEXTS,
+    SELECTION_STRATEGIES,
+    SELECTION_TEXTS,
+    DifferenceReason,
+    Reveal,
+    SelectionMethod,
+)
 from evaluations.domain.texts import Flag
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -163,6 +170,11 @@ def orders_in_words(orders: str) -> str:
 def shown_in_words(shown: str) -> str:
     """The order in which a rater saw the responses; empty where it is not known."""
     return SHOWN.get(shown, "")
+
+
+@register.filter
+def resolution_reason(category: str) -> str:
+    return RESOLUTION_REASON_TEXTS[DifferenceReason(category)]
 
 
 @register.filter

@@ -22,7 +22,7 @@ from evaluations.verdicts.votes import compute_label_row, count_votes
 class DecidedLabel:
     """``choice`` is None where the votes are split. ``n`` counts them, ties included.
 
-    ``by``: who settled it, or which judges chose it; empty for the votes of people.
+    ``by``: who resolved it, or which judges chose it; empty for the votes of people.
     """
 
     choice: Choice | None
@@ -35,12 +35,12 @@ class DecidedLabel:
     def in_words(self) -> str:
         """The source of the label, as pages show it next to the choice."""
         return {
-            LabelSource.ADJUDICATED: f"adjudicated by {self.by}",
-            LabelSource.MAJORITY: f"majority of {self.n}",
-            LabelSource.SINGLE: "one person",
-            LabelSource.SPLIT: f"{self.n} people, no majority",
-            LabelSource.PANEL: f"panel of {self.n} judges, no person",
-            LabelSource.JUDGE: f"judge {self.by}, no person",
+            LabelSource.ADJUDICATED: f"resolved by {self.by}",
+            LabelSource.MAJORITY: f"{max(self.votes.values(), default=self.n)} of {self.n}",
+            LabelSource.SINGLE: "1 reviewer",
+            LabelSource.SPLIT: f"{self.n} votes, no majority",
+            LabelSource.PANEL: f"panel of {self.n} judges",
+            LabelSource.JUDGE: f"judge {self.by}",
         }[self.source]
 
     @property

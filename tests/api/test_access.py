@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -72,6 +73,8 @@ def least(schema: Mapping[str, Any]) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     kind = schema.get("type")
+    if schema.get("format") == "uuid":
+        return str(UUID(int=0))
     if kind == "object":
         needed = schema.get("required", [])
         return {name: least(one) for name, one in schema.get("properties", {}).items() if name in needed}

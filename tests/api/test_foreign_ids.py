@@ -31,7 +31,7 @@ SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "make_calibration": ("POST", f"{AT}/rounds/calibration", {"comparisons": [OTHER_NUMBER]}),
     "assign_queue": ("POST", f"{AT}/rounds/{NUMBER}/people", {"people": ["them"]}),
     "explain_choice": (
-        *("POST", f"{AT}/disagreements/{NUMBER}/why"),
+        *("POST", f"{AT}/disagreements/{NUMBER}/explain"),
         {"review": OTHER_NUMBER, "aspect": "clarity", "reason": "other"},
     ),
     "change_families": ("PATCH", f"{AT}/families", {"judges": {str(OTHER_NUMBER): "gpt"}}),

@@ -65,6 +65,8 @@ SAME: Final = {
     "disagreements": "list_disagreements",
     "disagreement": "get_disagreement",
     "disagreement_resolve": "resolve_disagreement",
+    "majorities_accept": "accept_majority",
+    "resolutions_undo": "undo_resolved_batch",
     "disagreement_explain": "explain_choice",
     "disagreement_comment": "post_comment",
     "comment_withdraw": "withdraw_comment",

@@ -57,6 +57,11 @@ def opened(page: Page, number: int, query: str = "") -> Page:
     return page
 
 
+def discussing(page: Page) -> Page:
+    page.get_by_text("Discussion (").click()
+    return page
+
+
 def address(number: int, query: str = "") -> str:
     return f"/e/differing/review/disagreements/{number}{query}"
 
@@ -89,10 +94,10 @@ def test_they_keep_to_what_was_filtered(owner_page: Page, numbers: list[int]) ->
 
 def test_they_do_nothing_with_other_keys_or_while_somebody_writes(owner_page: Page, numbers: list[int]) -> None:
     page = opened(owner_page, numbers[0])
-    field = page.get_by_label("Comment", exact=True)
+    field = discussing(page).get_by_label("Comment", exact=True)
     field.press_sequentially("just kidding")
     page.locator("[name=reason]").first.press_sequentially("jk")
-    page.locator("#aspect-clarity [name=choice]").first.focus()
+    page.locator("[name=choice_clarity]").first.focus()
     page.keyboard.press("Control+j")
     page.keyboard.press("Alt+j")
     page.wait_for_timeout(300)
@@ -123,6 +128,92 @@ user = User.objects.get(username="beate")
 {change}
 user.save()
 """
+
+
+# ---- resolving by keys
+
+SPLIT = """
+import json
+from evaluations.verdicts.votes import update_labels
+from tests.factories.evaluations import make_human
+from tests.factories.verdicts import get_or_make_aspect, make_review
+study = Evaluation.objects.get(slug="counted")
+keys = list(study.review_rubric.rubric_aspects.order_by("position").values_list("aspect__key", flat=True))
+made = list(Comparison.objects.filter(evaluation=study).order_by("pk"))
+humans = [make_human(study, name) for name in ("pat", "quin", "rae")]
+votes = [
+    ({key: "A" for key in keys[:3]}, {key: "B" for key in keys[:3]}),
+    ({key: "A" for key in keys}, {key: "A" for key in keys}, {key: "B" for key in keys}),
+    ({key: "A" for key in keys}, {key: "tie" for key in keys}),
+    ({keys[0]: "A", keys[1]: "A"}, {keys[0]: "B", keys[1]: "A"}, {keys[0]: "tie", keys[1]: "B"}),
+]
+for comparison, ballots in zip(made, votes):
+    for human, ballot in zip(humans, ballots):
+        make_review(human, comparison, ballot)
+update_labels([one.pk for one in made])
+print(json.dumps([one.pk for one in made]))
+"""
+
+
+@pytest.fixture(scope="module")
+def counted(product: Product, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
+    """Four disagreements: three aspects split, six with a majority, six split, and one split beside a majority."""
+    file = tmp_path_factory.mktemp("counted") / "rows.jsonl"
+    row = {"candidate_a": "alpha", "response_a": "Yes.", "candidate_b": "beta", "response_b": "No."}
+    file.write_text("\n".join(json.dumps({**row, "query_id": f"q{n}", "query": f"Is it {n}?"}) for n in range(4)))
+    product.manage("create_evaluation", "counted", "--name", "Counted", "--rubric", "six-aspect", "--owner", "owner")
+    product.manage("import_comparisons", "counted", str(file))
+    made: list[int] = json.loads(product.manage("shell", "-c", SPLIT).stdout.splitlines()[-1])
+    return made
+
+
+def test_each_disagreement_costs_five_keys_and_the_last_leads_to_the_results(
+    owner_page: Page, product: Product, counted: list[int]
+) -> None:
+    page, at = owner_page, "/e/counted/review/disagreements"
+    page.goto(f"{at}/{counted[0]}")
+    page.wait_for_load_state()
+    expect(page.locator("[data-proposed]")).to_have_count(0)
+    pressed = (["a", "t", "b", "Enter"], ["Enter"], ["Shift+T", "Enter"], ["b", "Enter"])
+    for place, keys in enumerate(pressed):
+        if place == 1:
+            expect(page.locator("[data-proposed]")).to_have_count(6)
+            expect(page.locator(".proposal").first).to_have_text("Proposed: majority, 2 of 3")
+        assert len(keys) <= 5
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_url(f"**{at}/{counted[place + 1]}" if place < 3 else f"**{at}")
+        page.wait_for_load_state()
+    expect(page.get_by_role("heading", name="All resolved")).to_be_visible()
+    expect(page.get_by_role("link", name="See results")).to_have_attribute("href", "/e/counted/results")
+    stored = product.manage("shell", "-c", STORED).stdout.split()[-1]
+    assert stored == "AtieB" + "A" * 6 + "tie" * 6 + "BA"
+    page.get_by_role("button", name="Undo").click()  # of the last save, which had two aspects
+    page.wait_for_url(f"**{at}/{counted[3]}")
+    expect(page.locator("#progress")).to_contain_text("2 open aspects")
+
+
+STORED = """
+resolutions = Adjudication.objects.filter(comparison__evaluation__slug="counted").order_by("pk")
+print("".join(resolutions.values_list("choice", flat=True)))
+"""
+
+
+def test_enter_stops_at_an_aspect_without_a_choice_and_leaves_it_open_if_pressed_again(
+    owner_page: Page, numbers: list[int]
+) -> None:
+    page = opened(owner_page, numbers[1])  # clarity and depth are split
+    page.keyboard.press("Enter")
+    expect(page.locator("#progress")).to_have_text("Clarity has no choice.")
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    expect(page.locator("#progress")).to_contain_text("Depth has no choice. Press Enter again to leave it open.")
+    assert here(page) == address(numbers[1])
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{address(numbers[2])}")
+    page.keyboard.press("u")
+    page.wait_for_url(f"**{address(numbers[1])}")
+    expect(page.locator("#progress")).to_contain_text("2 open aspects")
 
 
 # ---- what is read
@@ -157,7 +248,7 @@ def test_a_marked_passage_is_seen_where_it_stands(owner_page: Page, numbers: lis
 
 
 def test_names_of_readers_are_offered_while_one_writes_and_taken_by_keys(owner_page: Page, numbers: list[int]) -> None:
-    page = opened(owner_page, numbers[0])
+    page = discussing(opened(owner_page, numbers[0]))
     field, offered = page.get_by_label("Comment", exact=True), page.get_by_role("listbox").get_by_role("option")
     field.press_sequentially("See me@ad, @AD")
     assert offered.all_text_contents() == ["@ada", "@adam.k"]  # Adele has not reviewed it yet
@@ -182,7 +273,7 @@ def test_names_of_readers_are_offered_while_one_writes_and_taken_by_keys(owner_p
 
 
 def test_escape_and_a_finished_name_leave_the_field_to_itself(owner_page: Page, numbers: list[int]) -> None:
-    page = opened(owner_page, numbers[0])
+    page = discussing(opened(owner_page, numbers[0]))
     field, offered = page.get_by_label("Comment", exact=True), page.get_by_role("listbox").get_by_role("option")
     field.press_sequentially("@")
     expect(offered).to_have_count(3)
@@ -208,7 +299,7 @@ def test_a_name_is_taken_by_mouse_and_by_finger(
     new_page: NewPage, owner_state: StorageState, numbers: list[int], phone: bool
 ) -> None:
     options: dict[str, Any] = {"viewport": PHONE, "is_mobile": True, "has_touch": True} if phone else {}
-    page = opened(new_page(storage_state=owner_state, **options), numbers[0])
+    page = discussing(opened(new_page(storage_state=owner_state, **options), numbers[0]))
     field = page.get_by_label("Comment", exact=True)
     field.press_sequentially("Well, @ad and more")
     for _ in " and more":

@@ -134,13 +134,13 @@ def test_withdrawn_words_call_nobody_and_stay_on_record(
 
 def test_nobody_withdraws_the_words_of_others(evaluation: Evaluation, comparison: Comparison, olive: User) -> None:
     comment = add_comment(comparison, "so", aspect=None, user=olive, readers=[]).comment
-    with pytest.raises(InputRefused, match="Only who wrote"):
+    with pytest.raises(InputRefused, match="only your own"):
         withdraw_own_comment(comment, user=make_member(evaluation, Role.OWNER))
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_an_empty_comment_is_refused(comparison: Comparison, olive: User, text: str) -> None:
-    with pytest.raises(InputRefused, match="Write something"):
+    with pytest.raises(InputRefused, match="Write a comment first"):
         add_comment(comparison, text, aspect=None, user=olive, readers=[])
 
 

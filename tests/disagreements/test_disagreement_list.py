@@ -49,7 +49,8 @@ def page(client: Client, status: int = 200, **query: object) -> str:
 
 
 def listed(text: str) -> list[int]:
-    return [int(pk) for pk in re.findall(r'href="/e/study/review/disagreements/(\d+)[?"]', text)]
+    rows = text[text.index('id="list"') :]
+    return [int(pk) for pk in re.findall(r'href="/e/study/review/disagreements/(\d+)[?"]', rows)]
 
 
 def words(text: str) -> str:
@@ -60,8 +61,8 @@ def test_the_empty_line_says_when_people_differ(as_owner: Client) -> None:
     text = page(as_owner)
     assert "No open disagreements" in text
     assert reverse("evaluation_settings", args=["study"]) in text
-    assert "Nothing was settled yet" in page(as_owner, state="settled")
-    assert "No disagreement matches" in page(as_owner, mine="on")
+    assert "Nothing resolved yet" in page(as_owner, state="resolved")
+    assert "No matching disagreements" in page(as_owner, mine="on")
 
 
 def test_a_row_says_in_words_what_differs(as_owner: Client, evaluation: Evaluation) -> None:
@@ -72,7 +73,7 @@ def test_a_row_says_in_words_what_differs(as_owner: Client, evaluation: Evaluati
     make_judge_verdicts(comparison, as_stored={"clarity": B}, swapped={"clarity": B})
     text = page(as_owner)
     assert listed(text) == [comparison.pk]
-    assert "Clarity: 2 × A , 1 × tie ; judge B" in words(text)
+    assert "Clarity: A A tie judge B" in words(text)
     assert "A alpha B beta" in words(text)
 
 
@@ -90,7 +91,7 @@ def test_every_filter_stands_in_the_address_and_goes_along(as_owner: Client, eva
     assert listed(page(as_owner)) == [clear.pk, deep.pk, judged.pk]
     for query, due in (
         ({"aspect": "clarity"}, [clear.pk, judged.pk]),
-        ({"kind": "people"}, [clear.pk, deep.pk]),
+        ({"kind": "reviewers"}, [clear.pk, deep.pk]),
         ({"kind": "judge"}, [judged.pk]),
         ({"judge": make_judge_rater(evaluation).pk}, [judged.pk]),
         ({"reason": "position"}, [deep.pk]),
@@ -103,12 +104,12 @@ def test_every_filter_stands_in_the_address_and_goes_along(as_owner: Client, eva
         assert f"{name}={value}" in re.findall(r'href="/e/study/review/disagreements/\d+\?([^"]+)"', text)[0]
 
 
-def test_what_was_settled_stands_under_a_heading_of_its_own(as_owner: Client, evaluation: Evaluation) -> None:
+def test_what_was_resolved_stands_under_a_heading_of_its_own(as_owner: Client, evaluation: Evaluation) -> None:
     comparison = voted(evaluation, A, B)
     ada = make_member(evaluation, Role.ADJUDICATOR, "ada")
     resolve_aspect(comparison, get_or_make_aspect(evaluation, "clarity"), choice=B, reason="So.", version=0, user=ada)
     assert listed(page(as_owner)) == []
-    assert "settled as B by ada" in words(page(as_owner, state="settled"))
+    assert "resolved as B by ada" in words(page(as_owner, state="resolved"))
 
 
 @pytest.mark.parametrize("query", [{"aspect": "x"}, {"judge": 10**30}, {"reason": "x"}, {"kind": "x"}])
@@ -119,7 +120,7 @@ def test_a_filter_that_cannot_be_says_so(as_owner: Client, evaluation: Evaluatio
 
 def test_a_judge_is_no_part_of_what_people_differ_on(as_owner: Client, evaluation: Evaluation) -> None:
     change_evaluation(evaluation, {"resolve_judge_disagreements": True}, user=None)
-    assert "choose another kind" in page(as_owner, 422, kind="people", judge=make_judge_rater(evaluation).pk)
+    assert "Choose another type" in page(as_owner, 422, kind="reviewers", judge=make_judge_rater(evaluation).pk)
 
 
 def test_a_reviewer_sees_what_they_have_reviewed_and_no_names_of_others(client: Client, evaluation: Evaluation) -> None:

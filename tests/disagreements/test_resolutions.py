@@ -1,4 +1,4 @@
-"""Settling a disagreement: by whom, why, over what was seen, and the label with it."""
+"""Resolving a disagreement: by whom, why, over what was seen, and the label with it."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def label() -> tuple[str, str, int, bool]:
     return row.choice, row.source, row.votes, row.unanimous
 
 
-def test_an_adjudication_settles_the_label_at_once(comparison: Comparison, clarity: Aspect, adjudicator: User) -> None:
+def test_a_resolution_makes_the_label_at_once(comparison: Comparison, clarity: Aspect, adjudicator: User) -> None:
     assert label() == ("", LabelSource.SPLIT, 2, False)
     made = resolve_aspect(
         comparison, clarity, choice="B", reason=" B names the right city. ", version=0, user=adjudicator
@@ -101,7 +101,7 @@ def test_two_adjudicators_cannot_overwrite_each_other_unseen(
     resolve_aspect(comparison, clarity, choice="A", reason="A cites a source.", version=0, user=adjudicator)
     with pytest.raises(ResolvedElsewhere) as refused:
         resolve_aspect(comparison, clarity, choice="tie", reason="No.", version=0, user=other)
-    assert "ada settled this as “A”" in str(refused.value)
+    assert "ada resolved Clarity as “A”" in str(refused.value)
     assert "A cites a source." in str(refused.value)
     assert label()[:2] == ("A", LabelSource.ADJUDICATED)
 
@@ -120,7 +120,7 @@ def test_one_made_anew_is_not_taken_for_the_one_that_was_seen(
     withdraw_resolution(seen, version=seen.version, user=adjudicator)
     resolve_aspect(comparison, clarity, choice="B", reason="Second.", version=0, user=adjudicator)
     other = make_member(comparison.evaluation, Role.ADJUDICATOR, "ben")
-    with pytest.raises(ResolvedElsewhere, match="settled this as “B”"):
+    with pytest.raises(ResolvedElsewhere, match="resolved Clarity as “B”"):
         resolve_aspect(comparison, clarity, choice="tie", reason="Third.", version=seen.version, user=other)
 
 
@@ -130,9 +130,9 @@ def test_what_was_withdrawn_meanwhile_is_neither_changed_nor_withdrawn_again(
     made = resolve_aspect(comparison, clarity, choice="A", reason="Why.", version=0, user=adjudicator)
     withdraw_resolution(made, version=made.version, user=adjudicator)
     made = Adjudication(pk=made.pk or 1, comparison=comparison, aspect=clarity, version=1)
-    with pytest.raises(ResolvedElsewhere, match="withdrawn meanwhile"):
+    with pytest.raises(ResolvedElsewhere, match="reopened this aspect"):
         withdraw_resolution(made, version=1, user=adjudicator)
-    with pytest.raises(ResolvedElsewhere, match="withdrawn meanwhile"):
+    with pytest.raises(ResolvedElsewhere, match="reopened this aspect"):
         resolve_aspect(comparison, clarity, choice="B", reason="Why.", version=1, user=adjudicator)
     assert label()[1] == LabelSource.SPLIT
 
@@ -140,10 +140,10 @@ def test_what_was_withdrawn_meanwhile_is_neither_changed_nor_withdrawn_again(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"reason": "  "}, "Say why"),
-        ({"reason": "x" * 5001}, "at most 5,000 characters; this one has 5,001"),
-        ({"choice": "both_bad"}, "No rubric offers “both_bad” for Clarity: it is one of A, B, tie"),
-        ({"choice": "C"}, "No rubric offers “C”"),
+        ({"reason": "x" * 5001}, "up to 5,000 characters; this one has 5,001"),
+        ({"category": "my_mistake"}, "one of the listed reasons"),
+        ({"choice": "both_bad"}, "“both_bad” is not an option for Clarity. Choose A, B, tie"),
+        ({"choice": "C"}, "“C” is not an option"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_with_the_reason(
@@ -162,16 +162,16 @@ def test_the_api_takes_a_reason_as_long_as_the_page_does() -> None:
         ResolveIn(aspect="clarity", choice=A, reason="x" * 5001)
 
 
-def test_an_aspect_that_no_rubric_asks_about_cannot_be_settled(comparison: Comparison, adjudicator: User) -> None:
+def test_an_aspect_that_no_rubric_asks_about_cannot_be_resolved(comparison: Comparison, adjudicator: User) -> None:
     beside = Aspect.objects.create(evaluation=comparison.evaluation, key="tone", name="Tone")
-    with pytest.raises(InputRefused, match="No rubric of this evaluation asks about Tone"):
+    with pytest.raises(InputRefused, match="Tone is in no rubric of this evaluation"):
         resolve_aspect(comparison, beside, choice="A", reason="Why.", version=0, user=adjudicator)
     elsewhere = get_or_make_aspect(make_evaluation(), "clarity")
-    with pytest.raises(InputRefused, match="asks about"):
+    with pytest.raises(InputRefused, match="in no rubric"):
         resolve_aspect(comparison, elsewhere, choice="A", reason="Why.", version=0, user=adjudicator)
 
 
-def test_nothing_is_settled_in_an_archived_evaluation(
+def test_nothing_is_resolved_in_an_archived_evaluation(
     comparison: Comparison, clarity: Aspect, adjudicator: User
 ) -> None:
     made = resolve_aspect(comparison, clarity, choice="A", reason="Why.", version=0, user=adjudicator)

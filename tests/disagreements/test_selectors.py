@@ -105,7 +105,7 @@ def test_the_words_say_who_chose_what(evaluation: Evaluation) -> None:
     (one,) = get_disagreements(wanted, [comparison.pk])[comparison.pk]
     assert (one.aspect.name, dict(one.votes), one.judge) == ("Clarity", {A: 2, TIE: 1}, B)
     assert list(one.votes) == [A, TIE]
-    assert one.kinds == [DisagreementKind.PEOPLE, DisagreementKind.JUDGE]
+    assert one.kinds == [DisagreementKind.REVIEWERS, DisagreementKind.JUDGE]
 
 
 def test_it_is_filtered_by_aspect_reason_and_candidates(evaluation: Evaluation) -> None:

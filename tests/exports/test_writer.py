@@ -525,8 +525,8 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
     Adjudication.objects.update(changed_at=datetime(2026, 1, 2, 3, 4, 5, 6, UTC))
     Comment.objects.update(created_at=datetime(2026, 1, 1, tzinfo=UTC))
     (row,) = as_json(evaluation)
-    settled = {"choice": "A", "reason": "Paris it is.", "by": "ada", "at": "2026-01-02T03:04:05+00:00"}
-    assert row["adjudications"] == {"clarity": settled}
+    settled = {"choice": "A", "category": "", "reason": "Paris it is.", "by": "ada", "at": "2026-01-02T03:04:05+00:00"}
+    assert row["adjudications"] == {"clarity": {**settled, "in_bulk": False}}
     assert row["labels"] == {
         "clarity": {"choice": "A", "source": "adjudicated", "n": 1, "votes": {"B": 1}, "by": "ada"}
     }
@@ -541,7 +541,10 @@ def test_everything_about_a_disagreement_is_exported(evaluation: Evaluation) -> 
     assert {name: person[name] for name in (*came, *shown)} == came | shown
     (cells,) = as_csv(evaluation)
     assert cells["adjudication:clarity"] == "A"
-    assert [cells[f"adjudication:clarity:{part}"] for part in ("reason", "by", "at")] == [*settled.values()][1:]
+    assert [cells[f"adjudication:clarity:{part}"] for part in ("category", "reason", "by", "at")] == [
+        *settled.values()
+    ][1:]
+    assert cells["adjudication:clarity:in_bulk"] == "no"
     assert cells["label:clarity:by"] == "ada"
     assert json.loads(cells["comments"]) == [said]
     assert json.loads(cells["person:ann (spans)"]) == person["spans"]

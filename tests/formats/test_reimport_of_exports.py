@@ -25,7 +25,16 @@ MATERIAL: list[dict[str, Any]] = [
 ]
 LABELS: dict[str, Any] = {
     "labels": {"clarity": {"choice": "A", "source": "single", "n": 1, "votes": {"A": 1}, "by": None}},
-    "adjudications": {"clarity": {"choice": "A", "reason": "=1", "by": "ada", "at": "2026-01-01T00:00:00+00:00"}},
+    "adjudications": {
+        "clarity": {
+            "choice": "A",
+            "category": "",
+            "reason": "=1",
+            "by": "ada",
+            "at": "2026-01-01T00:00:00+00:00",
+            "in_bulk": False,
+        }
+    },
     "comments": [{"author": "ann", "aspect": None, "text": "-1", "at": "2026-01-01T00:00:00+00:00"}],
     "skipped": [{"rater": "ben", "rubric": "own 1", "reason": "=2", "at": "2026-01-01T00:00:00+00:00"}],
     "gold": [],

@@ -27,7 +27,7 @@ PAGES: Final[Mapping[Action, str]] = {
     Action.EXPORT: "export_new",
     Action.BACK_UP: "export_remove",
     Action.DISCUSS: "disagreement_comment disagreement_explain comment_withdraw",
-    Action.ADJUDICATE: "resolution_withdraw disagreement_resolve",
+    Action.ADJUDICATE: "resolution_withdraw disagreement_resolve majorities_accept resolutions_undo",
     Action.TAG: "saved_filter_new tag_delete tag_rename tag_undo",
     Action.REVIEW: "checklist review_reopen review_confirm review_draft review_save review_skip review_span "
     "review_span_change review_span_remove review_undo",
@@ -44,7 +44,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     Action.EXPORT: "make_export",
     Action.BACK_UP: "remove_export_file",
     Action.DISCUSS: "explain_choice post_comment withdraw_comment",
-    Action.ADJUDICATE: "resolve_disagreement reopen_disagreement",
+    Action.ADJUDICATE: "resolve_disagreement reopen_disagreement accept_majority undo_resolved_batch",
     Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_slice",
     Action.REVIEW: "save_review confirm_review skip_review undo_review reopen_review_for_judge keep_review_as_is "
     "save_review_draft add_span edit_span remove_span",

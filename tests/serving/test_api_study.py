@@ -90,7 +90,7 @@ def test_from_the_first_file_to_the_labels(product: Product, owner: Program) -> 
     found = owner("GET", f"{at}/disagreements?limit=200")
     assert {one["comparison"] for one in found["items"]} == reviewed["ann"]
     settled = owner(
-        *("POST", f"{at}/disagreements/{first[0]}/settle"),
+        *("POST", f"{at}/disagreements/{first[0]}/resolve"),
         {"aspect": "clarity", "choice": "tie", "reason": "Both are."},
     )
     assert (settled["choice"], settled["by"]["username"]) == ("tie", "owner")

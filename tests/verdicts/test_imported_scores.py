@@ -83,7 +83,7 @@ def test_where_no_person_voted_an_imported_judges_scores_may_label(evaluation: E
     Evaluation.objects.update(label_policy=LabelPolicy.PEOPLE_THEN_JUDGES)
     evaluation.refresh_from_db()
     label = decide_labels(evaluation, [one().pk])[one().pk]["overall"]
-    assert (label.choice, label.in_words) == (Choice.A, "judge loss, no person")
+    assert (label.choice, label.in_words) == (Choice.A, "judge loss")
 
 
 def test_people_who_differ_from_an_imported_judges_scores_are_found(evaluation: Evaluation) -> None:

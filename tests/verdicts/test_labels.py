@@ -232,12 +232,12 @@ def test_every_source_has_its_words() -> None:
         DecidedLabel(A, LabelSource.JUDGE, 1, {A: 1}, "gpt-x"),
     ]
     assert [one.in_words for one in told] == [
-        "adjudicated by ada",
-        "majority of 3",
-        "one person",
-        "2 people, no majority",
-        "panel of 3 judges, no person",
-        "judge gpt-x, no person",
+        "resolved by ada",
+        "2 of 3",
+        "1 reviewer",
+        "2 votes, no majority",
+        "panel of 3 judges",
+        "judge gpt-x",
     ]
     assert [one.votes_in_words for one in told[:4]] == ["A 1, B 1", "A 2, B 1", "A 1", "B 1, both bad 1"]
 

@@ -153,4 +153,4 @@ def test_a_person_who_scores_stands_with_scores_and_the_choice_that_they_make(co
     )
     label = table.labels[place]
     assert label is not None
-    assert (label.choice, label.in_words) == (TIE, "one person")
+    assert (label.choice, label.in_words) == (TIE, "1 reviewer")
