@@ -39,9 +39,9 @@ def find_pasted_prompts(document: str) -> list[PastedPrompt]:
     """The texts that Python code assigns; otherwise the whole document, without line numbers."""
     document = document.replace("\r\n", "\n")
     if not document.strip():
-        raise InputRefused("There is nothing in the text: paste the prompt that a judge is to be sent.")
+        raise InputRefused("Paste a prompt.")
     if len(document) > MAX_DOCUMENT_LENGTH:
-        raise InputRefused(f"The text is too long to be a prompt: at most {MAX_DOCUMENT_LENGTH} characters.")
+        raise InputRefused(f"The text is too long. The maximum is {MAX_DOCUMENT_LENGTH} characters.")
     matches = find_python_prompts(document)
     if not matches:
         return [PastedPrompt(UNNAMED_PROMPT, decode_format_text(strip_number_table(document)))]

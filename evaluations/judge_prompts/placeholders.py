@@ -179,13 +179,13 @@ def refuse_unresolved_placeholders(spec: RubricSpec) -> None:
     """Refuse placeholders without a field, in plain instructions too: none is ever sent to a judge."""
     if unfillable := find_template_syntax(spec.instructions, spec.placeholders):
         raise InputRefused(
-            f"The prompt has {list_names(unfillable)}, which only a template engine can fill: write plain placeholders "
-            "such as {input} instead, or map it to literal to keep it as it is."
+            f"The prompt has {list_names(unfillable)}, which needs a template engine. Use plain "
+            f"placeholders such as {{input}}, or map it to literal to keep it."
         )
     if unknown := find_unmapped_placeholders(spec.instructions, spec.placeholders):
         raise InputRefused(
-            f"The prompt asks for {list_names(unknown)}: map each placeholder to one of {', '.join(FIELDS)}. "
-            "“literal” keeps it as it is."
+            f"Unknown placeholders: {list_names(unknown)}. Map each to one of {', '.join(FIELDS)}; "
+            "“literal” keeps the text unchanged."
         )
 
 

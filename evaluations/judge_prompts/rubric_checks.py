@@ -59,44 +59,42 @@ def refuse_unusable_rubric(spec: RubricSpec) -> None:
 
 def refuse_missing_aspects(spec: RubricSpec) -> None:
     if not spec.aspects:
-        raise InputRefused("This rubric asks about no aspect: write a version with at least one.")
+        raise InputRefused("This rubric has no aspects. Create a version with at least one.")
     keys = [aspect.key for aspect in spec.aspects]
     repeated = next((key for key in keys if keys.count(key) > 1), None)
     if repeated is not None:
         raise InputRefused(f"“{repeated}” is listed twice. List each aspect once.")
     if sorted(spec.output_order) != sorted(keys):
-        raise InputRefused("The order of the reply must name every aspect of the rubric once.")
+        raise InputRefused("The reply order must list every aspect once.")
 
 
 def refuse_invalid_labels(aspect: AspectSpec) -> None:
     if aspect.scale_min is not None or aspect.scale_max is not None or aspect.scale_step is not None:
-        raise InputRefused(f"“{aspect.key}” compares two responses and can have no scale: leave the scale empty.")
+        raise InputRefused(f"“{aspect.key}” is pairwise and cannot have a scale. Leave the scale blank.")
     unknown = sorted(set(aspect.labels) - set(Choice))
     if unknown:
         raise InputRefused(
-            f"“{aspect.key}”: “{unknown[0][:40]}” is no choice, give labels to {', '.join(Choice)} only."
+            f"“{aspect.key}”: unknown choice “{unknown[0][:40]}”. Only {', '.join(Choice)} can have labels."
         )
     labels = [fold_label(label.strip(LABEL_ORNAMENTS)) for label in reply_labels(aspect)]
     if len(set(labels)) < len(labels) or "" in labels:
-        raise InputRefused(f"The choices of “{aspect.key}” need a label each, and no two the same.")
+        raise InputRefused(f"Give each choice of “{aspect.key}” a different label.")
     if any(len(label.splitlines()) > 1 for label in labels):
-        raise InputRefused(f"The choices of “{aspect.key}” need labels of one line each.")
+        raise InputRefused(f"Labels of “{aspect.key}” must be one line each.")
 
 
 def refuse_invalid_scale(aspect: AspectSpec) -> None:
     low, high, step = aspect.scale_min, aspect.scale_max, aspect.scale_step
     if low is None or high is None or not (isfinite(low) and isfinite(high) and low < high):
-        raise InputRefused(f"The scale of “{aspect.key}” needs a lowest value and a higher highest one.")
+        raise InputRefused(f"“{aspect.key}”: the highest score must be above the lowest.")
     if step is not None and not divides_evenly(step, high - low):
-        raise InputRefused(f"The steps of “{aspect.key}” must lead from the lowest value to the highest exactly.")
+        raise InputRefused(f"“{aspect.key}”: the scale must be a whole number of steps.")
     if not 0 <= aspect.tie_margin < high - low:
-        raise InputRefused(
-            f"The tie margin of “{aspect.key}” must be 0 or more, and less than the whole scale: else all are ties."
-        )
+        raise InputRefused(f"“{aspect.key}”: the tie margin must be at least 0 and less than the scale’s range.")
     for band in aspect.scale_labels:
         numbers = parse_band_numbers(band)
         if not numbers or not all(low <= number <= high for number in numbers):
-            raise InputRefused(f"“{band}” names no value of “{aspect.key}”, which is {format_range(aspect)}.")
+            raise InputRefused(f"“{band}” is not on the scale of “{aspect.key}”: {format_range(aspect)}.")
 
 
 def divides_evenly(step: float, width: float) -> bool:
@@ -108,10 +106,10 @@ def divides_evenly(step: float, width: float) -> bool:
 def refuse_invalid_format(spec: RubricSpec) -> None:
     if answer_format(spec) is None:
         raise InputRefused(
-            f"A reply is read as {JSON_FORMAT}, as {TWO_STEP_FORMAT} or as text: “{spec.answer_format}” is neither."
+            f"Unknown output format “{spec.answer_format}”. Use {JSON_FORMAT}, {TWO_STEP_FORMAT} or text."
         )
     if len(spec.answer_format) > MAX_FORMAT_LENGTH:
-        raise InputRefused("The pattern of the verdict is too long: at most 395 characters.")
+        raise InputRefused("The verdict pattern is too long. The maximum is 395 characters.")
 
 
 def refuse_invalid_keys(spec: RubricSpec) -> None:
@@ -122,27 +120,27 @@ def refuse_invalid_keys(spec: RubricSpec) -> None:
         refuse_duplicate_keys(keys)
     for key in (spec.rationale_key, spec.choices_key, *verdicts):
         if len(key) > MAX_KEY_LENGTH:
-            raise InputRefused(f"“{key[:80]}” is too long for a key of the reply: at most {MAX_KEY_LENGTH} characters.")
+            raise InputRefused(f"The reply key “{key[:80]}” is too long. The maximum is {MAX_KEY_LENGTH} characters.")
 
 
 def refuse_duplicate_keys(keys: Sequence[str]) -> None:
     folded = [fold_label(key) for key in keys]
     if "" in folded:
-        raise InputRefused("Every part of the reply needs a key: name the one for the reasons and for each verdict.")
+        raise InputRefused("Every part of the reply needs a key: one for the rationale and one for each verdict.")
     repeated = next((key for key in keys if folded.count(fold_label(key)) > 1), None)
     if repeated is not None:
-        raise InputRefused(f"“{repeated}” would be the key of two parts of the reply: give each a key of its own.")
+        raise InputRefused(f"“{repeated}” is used for two parts of the reply. Give each its own key.")
 
 
 def refuse_unreadable_labels(spec: RubricSpec) -> None:
     if len(spec.aspects) > 1:
-        raise InputRefused("A verdict in plain text answers one aspect: use JSON answers for more.")
+        raise InputRefused("Plain-text output supports one aspect. Use JSON for more.")
     try:
         pattern = re.compile(verdict_pattern(spec))
     except PATTERN_FAULTS as error:
-        raise InputRefused(f"The pattern of the verdict is not a regular expression: {error}.") from None
+        raise InputRefused(f"The verdict pattern is not a valid regular expression: {error}.") from None
     if pattern.groups > 1:
-        raise InputRefused("The pattern of the verdict may have one group, the label: write the others as (?:…).")
+        raise InputRefused("The verdict pattern may have only one group, the label. Write other groups as (?:…).")
 
 
 def refuse_slow_pattern(spec: RubricSpec) -> None:
@@ -152,7 +150,7 @@ def refuse_slow_pattern(spec: RubricSpec) -> None:
     try:
         refuse_pattern(verdict_pattern(spec))
     except PatternRefused as refused:
-        raise InputRefused(f"The pattern of the verdict cannot be used: {refused}.") from None
+        raise InputRefused(f"The verdict pattern cannot be used: {refused}.") from None
 
 
 def refuse_incomplete_template(spec: RubricSpec) -> None:
@@ -160,26 +158,28 @@ def refuse_incomplete_template(spec: RubricSpec) -> None:
     filled = {field: placeholder for placeholder, field in spec.placeholders.items()}
     missing = [field for field in needed if field not in filled]
     if missing:
-        raise InputRefused(f"The pasted prompt has no place for {' and '.join(missing)}: map a placeholder to each.")
+        raise InputRefused(f"The prompt has no placeholder for {' and '.join(missing)}. Map a placeholder to each.")
     for field in foreign:
         if field in filled:
-            raise InputRefused(f"{filled[field]} means {field}, which a {spec.kind} rubric has not: map it to another.")
+            raise InputRefused(
+                f"{filled[field]} is mapped to {field}, which {spec.kind} rubrics do not have. Map it to another field."
+            )
     if spec.few_shot and "examples" not in filled:
-        raise InputRefused("The pasted prompt has no place for its examples: map a placeholder to examples.")
+        raise InputRefused("The prompt has no placeholder for the examples. Map one to “examples”.")
     if len(spec.aspects) > 1 and "verdict_key" in filled:
-        raise InputRefused(
-            f"{filled['verdict_key']} stands for one verdict: ask about one aspect, or map it to literal."
-        )
+        raise InputRefused(f"{filled['verdict_key']} holds one verdict. Use a single aspect, or map it to literal.")
 
 
 def refuse_invalid_example(spec: RubricSpec, example: Mapping[str, object], number: int) -> None:
     fields = (*example_titles(spec), *VERDICT_FIELDS)
     unknown = next((key for key in example if key not in fields), None)
     if unknown is not None:
-        raise InputRefused(f"Example {number} has “{unknown}”: a {spec.kind} example holds {', '.join(fields)}.")
+        raise InputRefused(
+            f"Example {number}: unknown field “{unknown}”. A {spec.kind} example has {', '.join(fields)}."
+        )
     for key in (*example_titles(spec), "reasoning"):
         if not isinstance(example.get(key, ""), str):
-            raise InputRefused(f"Example {number}: “{key}” must be a text.")
+            raise InputRefused(f"Example {number}: “{key}” must be text.")
     for aspect in spec.aspects:
         refuse_invalid_example_verdict(spec, aspect, example, number)
 
@@ -196,7 +196,7 @@ def refuse_invalid_example_verdict(
         parse_verdict_value(spec, aspect, verdict)
     except UnreadableReply:
         values = ", ".join(reply_labels(aspect)) or format_range(aspect)
-        raise InputRefused(f"Example {number} needs a verdict on “{aspect.key}”: {values}.") from None
+        raise InputRefused(f"Example {number} needs a verdict for “{aspect.key}”: {values}.") from None
 
 
 def is_scale_value(aspect: AspectSpec, value: object) -> bool:

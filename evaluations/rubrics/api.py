@@ -38,7 +38,7 @@ operations = OperationRouter(tags=["rubrics"])
 
 
 class RubricVersionQuery(Schema):
-    version: int | None = Field(None, ge=1, le=2**31 - 1, description="the number of a version; none: the newest")
+    version: int | None = Field(None, ge=1, le=2**31 - 1, description="version number; defaults to the latest")
 
 
 @operations.get_one("/evaluations/{slug:slug}/rubrics", Scope.READ, RubricPage)
@@ -65,7 +65,7 @@ def write_rubric(request: AuthenticatedRequest, slug: str, body: RubricIn) -> Ru
 
 
 @operations.make("/evaluations/{slug:slug}/rubrics/builtin", Scope.WRITE, RubricDetailOut)
-def begin_builtin_rubric(request: AuthenticatedRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
+def create_rubric_from_template(request: AuthenticatedRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
     """Add a built-in rubric: six-aspect, qa-pairwise, summary-rating or reference-metric."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     version = create_builtin_rubric(evaluation, **dict(body), user=request.user)
@@ -82,7 +82,7 @@ def write_version(request: AuthenticatedRequest, slug: str, pk: int, body: Rubri
 
 
 @operations.do("/evaluations/{slug:slug}/rubrics/drafts", Scope.WRITE, PromptDraftList)
-def read_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
+def parse_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn) -> PromptDraftList:
     """Parse pasted prompts into rubrics. Nothing is stored."""
     require_evaluation(request.user, slug, Action.MANAGE)
     items = [
@@ -92,8 +92,8 @@ def read_prompts(request: AuthenticatedRequest, slug: str, body: PastedPromptIn)
     return PromptDraftList(items=items)
 
 
-@operations.do("/evaluations/{slug:slug}/rubrics/look", Scope.WRITE, PromptPreviewOut)
-def look_at_rubric(request: AuthenticatedRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
+@operations.do("/evaluations/{slug:slug}/rubrics/preview", Scope.WRITE, PromptPreviewOut)
+def preview_rubric_prompt(request: AuthenticatedRequest, slug: str, body: RubricSpecIn) -> PromptPreviewOut:
     """Preview the prompt that a judge would receive. Nothing is stored."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     look = preview_rubric(evaluation, parse_spec(body))

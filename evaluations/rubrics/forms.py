@@ -32,19 +32,19 @@ REFERENCE_METRIC: Final = "reference-metric"
 BUILTIN_CHOICES: Final = [
     (
         "six-aspect",
-        "Six aspects, pairwise: helpfulness, factuality, clarity, depth, engagement and safety, each A, tie or B",
+        ("Six aspects – pairwise: helpfulness, factuality, clarity, depth, engagement, safety (A, tie, B)"),
     ),
     (
         "qa-pairwise",
-        "Question answering, pairwise: to the point, true to its context, complete, fluent; A, SAME or B",
+        ("Question answering – pairwise: relevant, faithful to the context, complete, fluent (A, SAME, B)"),
     ),
     (
         "summary-rating",
-        "Summaries, pointwise 1 to 5: written out as free text first, then the rating alone in a second request",
+        "Summary rating – pointwise, 1 to 5: free-text evaluation, then the rating",
     ),
     (
         REFERENCE_METRIC,
-        "A metric against a reference answer, pointwise 0 to 1: a score and its reason, under names of yours",
+        "Reference metric – pointwise, 0 to 1: score against a reference answer",
     ),
 ]
 
@@ -53,20 +53,18 @@ class BuiltinForm(forms.Form):
     builtin = forms.ChoiceField(
         label="Rubric", choices=BUILTIN_CHOICES, initial=BUILTIN_CHOICES[1][0], widget=forms.RadioSelect
     )
-    name = forms.CharField(
-        max_length=120, required=False, help_text="What it is called here. Empty: as it stands above, or as its metric."
-    )
+    name = forms.CharField(max_length=120, required=False, help_text="Defaults to the template’s name.")
     metric = forms.CharField(
-        label="Name of the metric",
+        label="Metric name",
         max_length=60,
         required=False,
-        help_text="For the reference metric, such as “Correctness” or “Faithfulness”.",
+        help_text="Example: Correctness or Faithfulness.",
     )
     reason_key = forms.CharField(
-        label="Name of the reason",
+        label="Reason key",
         max_length=60,
         required=False,
-        help_text="What its answer calls the explanation. Empty: reason.",
+        help_text="Defaults to “reason”.",
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
 
@@ -75,18 +73,16 @@ class RubricNameForm(forms.Form):
     """The name of a new rubric, shown next to the editor of its first version."""
 
     kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RubricKind], widget=forms.HiddenInput)
-    name = forms.CharField(
-        label="Name of the rubric", max_length=120, help_text="What pages call it, such as “Support answers”."
-    )
+    name = forms.CharField(label="Name", max_length=120, help_text="Example: Support answers.")
 
 
 ASPECT_PREFIX: Final = "form"
 PREVIEW_STEP: Final = "look"  # the step that changes nothing and shows the prompt
 TEXT_ANSWER: Final = "text"
 ANSWER_CHOICES = [
-    ("json", "A JSON object, its reasons before its verdict"),
-    ("two_step", "Two steps: a free text first, and then, asked once more, the verdict alone"),
-    (TEXT_ANSWER, "Plain text for a single aspect, the verdict where the pattern below finds it"),
+    ("json", "JSON: rationale, then verdict"),
+    ("two_step", "Two steps: free text, then the verdict in a second request"),
+    (TEXT_ANSWER, "Plain text (one aspect): verdict matched by the pattern below"),
 ]
 
 ANSWER_FIELDS: Final = ("placeholders", "answer", "pattern", "rationale_key", "choices_key")
@@ -96,50 +92,52 @@ class RubricVersionForm(forms.Form):
     instructions = MultilineField(
         rows=12,
         strip=False,  # a pasted prompt is sent word for word
-        help_text="What a judge is told before it sees what it judges. Aspects and the form of the answer are added "
-        "by themselves, unless you name placeholders below.",
+        help_text=(
+            "The aspects, responses and output format are added automatically, unless you map placeholders below."
+        ),
     )
     placeholders = KeyValueField(
         required=False,
-        help_text="For a prompt of your own that is sent as it stands: one placeholder a line and what stands in for "
-        "it, such as “{$candidate_A} = response_a” or “{{ input }} = query”. Known are query, context, "
-        "reference, response_a, response_b, "
-        "response (where one is scored), examples, verdict_key, rationale_key, and literal for a word in braces that "
-        "is none.",
+        help_text=(
+            "For a custom prompt that is sent verbatim. One per line, such as “{$candidate_A} = "
+            "response_a” or “{{ input }} = query”. Fields: query, context, reference, response_a, "
+            "response_b, response (pointwise), examples, verdict_key, rationale_key, literal (keep "
+            "as is)."
+        ),
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
     )
-    answer = forms.ChoiceField(label="The judge answers with", choices=ANSWER_CHOICES, widget=forms.RadioSelect)
+    answer = forms.ChoiceField(label="Output format", choices=ANSWER_CHOICES, widget=forms.RadioSelect)
     pattern = forms.CharField(
-        label="Pattern of the verdict",
+        label="Verdict pattern",
         max_length=300,
         required=False,
-        help_text="A regular expression whose group is the label. Left empty, the last line is the label alone.",
+        help_text="Regular expression whose group is the label. Defaults to the last line.",
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
     rationale_key = forms.CharField(
-        label="Name of the reasons",
+        label="Rationale key",
         max_length=60,
         widget=forms.TextInput(attrs=CODE_ATTRS),
-        help_text="In a JSON answer.",
+        help_text="JSON only.",
     )
     choices_key = forms.CharField(
-        label="Name of the object of verdicts",
+        label="Verdicts key",
         max_length=60,
         required=False,
         widget=forms.TextInput(attrs=CODE_ATTRS),
-        help_text="Left empty, the verdicts stand beside the reasons.",
+        help_text="Leave blank to put verdicts next to the rationale.",
     )
     for_reviews = forms.BooleanField(
-        label="Ask people by this version from now on",
+        label="Use this version for reviews",
         required=False,
         initial=True,
-        help_text="Judges keep the version they were made with: make a new judge for this one.",
+        help_text="Existing judges keep their version. Create a new judge to use this one.",
     )
 
     def clean_instructions(self) -> str:
         instructions: str = self.cleaned_data["instructions"]
         if not instructions.strip():
-            raise forms.ValidationError("Write what the judge is told.")
+            raise forms.ValidationError("Enter the instructions.")
         return instructions
 
     def answer_format(self) -> str:
@@ -239,25 +237,27 @@ def initial_version_values(spec: RubricSpec) -> dict[str, object]:
 
 
 PLACEHOLDER_CHOICES: Final = [
-    ("query", "the query"),
-    ("context", "the context"),
-    ("reference", "the reference answer"),
-    ("response_a", "response A: the one shown first"),
-    ("response_b", "response B: the one shown second"),
-    ("response", "the response, where one is scored by itself"),
-    ("examples", "the worked examples"),
-    ("verdict_key", "what the answer calls its verdict"),
-    ("rationale_key", "what the answer calls its reasons"),
-    ("literal", "nothing: it stays as it stands"),
+    ("query", "query"),
+    ("context", "context"),
+    ("reference", "reference answer"),
+    ("response_a", "response A (shown first)"),
+    ("response_b", "response B (shown second)"),
+    ("response", "response (pointwise)"),
+    ("examples", "few-shot examples"),
+    ("verdict_key", "verdict key"),
+    ("rationale_key", "rationale key"),
+    ("literal", "literal (keep as is)"),
 ]
 
 
 class PasteForm(forms.Form):
     text = MultilineField(
         rows=12,
-        label="The prompt, or a document with prompts in it",
-        help_text="With its placeholders, such as {prompt}, {{ input }} or {$candidate_A}. Line numbers and "
-        "Python code round it are left out by themselves.",
+        label="Prompt or document",
+        help_text=(
+            "Keep placeholders such as {prompt}, {{ input }} or {$candidate_A}. Line numbers and "
+            "surrounding Python code are removed."
+        ),
         strip=False,
     )
 
@@ -271,9 +271,9 @@ class PlaceholderForm(forms.Form):
         for name, placeholder in self.placeholders.items():
             self.fields[name] = forms.ChoiceField(
                 label=placeholder,
-                choices=[("", "choose what it stands for"), *PLACEHOLDER_CHOICES],
+                choices=[("", "choose…"), *PLACEHOLDER_CHOICES],
                 initial=guessed.get(placeholder, ""),
-                error_messages={"required": f"Say what {placeholder} stands for."},
+                error_messages={"required": f"Choose a meaning for {placeholder}."},
             )
 
     def mapping(self) -> dict[str, str]:

@@ -46,18 +46,16 @@ class AspectForm(forms.Form):
     key = forms.SlugField(
         max_length=60,
         required=False,
-        help_text="Its name in files and in the judge’s answer. Left empty, it is made from the name.",
+        help_text="Used in files and replies. Generated from the name if blank.",
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
     definition = MultilineField(rows=2, required=False)
-    reply_place = forms.IntegerField(
-        label="Place in the judge’s answer", min_value=1, max_value=MAX_ASPECTS, required=False
-    )
+    reply_place = forms.IntegerField(label="Position in the reply", min_value=1, max_value=MAX_ASPECTS, required=False)
     reply_key = forms.CharField(
-        label="Name in the judge’s answer",
+        label="Key in the reply",
         max_length=60,
         required=False,
-        help_text="Only where it differs from the key.",
+        help_text="Only if different.",
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
 
@@ -66,7 +64,7 @@ class AspectForm(forms.Form):
         if not cleaned.get("key") and cleaned.get("name"):
             cleaned["key"] = slugify(cleaned["name"])[:60].replace("-", "_")
             if not cleaned["key"]:
-                self.add_error("key", "No key can be made from this name: write one in plain letters.")
+                self.add_error("key", "No key can be generated from this name. Enter one.")
         return cleaned
 
     def spec(self) -> AspectSpec:
@@ -74,14 +72,14 @@ class AspectForm(forms.Form):
 
 
 class PairAspectForm(AspectForm):
-    offers_tie = forms.BooleanField(label="may be a tie", required=False, initial=True)
-    offers_both_bad = forms.BooleanField(label="may be “both bad”", required=False)
+    offers_tie = forms.BooleanField(label="allow ties", required=False, initial=True)
+    offers_both_bad = forms.BooleanField(label="allow “both bad”", required=False)
     labels = KeyValueField(
         separator=";",
-        label="Labels in the judge’s answer",
+        label="Labels in the reply",
         max_length=300,
         required=False,
-        help_text="Only where they differ, such as “tie = SAME”. Part them by semicolons.",
+        help_text="Only if different, such as “tie = SAME”. Separate with semicolons.",
         widget=forms.TextInput(attrs=CODE_ATTRS),
     )
 
@@ -89,19 +87,17 @@ class PairAspectForm(AspectForm):
 class ScoreAspectForm(AspectForm):
     scale_min = forms.FloatField(label="Lowest score")
     scale_max = forms.FloatField(label="Highest score")
-    scale_step = forms.FloatField(
-        label="Step", required=False, help_text="1 for whole numbers only. Empty: every number between the ends."
-    )
+    scale_step = forms.FloatField(label="Step", required=False, help_text="1 for whole numbers. Blank for any number.")
     tie_margin = forms.FloatField(
         label="Tie within",
         min_value=0,
         initial=0,
-        help_text="Two responses whose scores differ by at most this much count as a tie.",
+        help_text="Scores this close count as a tie.",
     )
     scale_labels = KeyValueField(
-        label="What the scores mean",
+        label="Score meanings",
         required=False,
-        help_text="A score or a range a line, such as “5 = very good” or “0.1 - 0.3 = misses the point”.",
+        help_text="One score or range per line, such as “5 = very good” or “0.1 - 0.3 = misses the point”.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
@@ -111,7 +107,7 @@ class AspectFormSet(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's ow
 
     def clean(self) -> None:
         if not self.forms:
-            raise forms.ValidationError("A rubric asks about one aspect at least: add one.")
+            raise forms.ValidationError("Add at least one aspect.")
 
     def output_order(self) -> tuple[str, ...]:
         """The keys in the order of the answer. Equal or missing places keep the order of the page."""
@@ -201,10 +197,10 @@ class PairExampleForm(ExampleForm):
 
     output_a = MultilineField(label="Response A", rows=3)
     output_b = MultilineField(label="Response B", rows=3)
-    reasoning = MultilineField(label="The judge’s reasons", rows=2, required=False)
+    reasoning = MultilineField(label="Rationale", rows=2, required=False)
     verdict = VerdictField(
-        label="The judge’s verdict",
-        help_text="A, tie or B. Where several aspects are asked, one a line, such as “clarity = A”.",
+        label="Verdict",
+        help_text="A, tie or B. For several aspects, one per line, such as “clarity = A”.",
     )
 
 
@@ -212,10 +208,10 @@ class ScoreExampleForm(ExampleForm):
     one, many = "score", "scores"
 
     output = MultilineField(label="Response", rows=3)
-    reasoning = MultilineField(label="The judge’s reasons", rows=2, required=False)
+    reasoning = MultilineField(label="Rationale", rows=2, required=False)
     verdict = VerdictField(
-        label="The judge’s score",
-        help_text="A number. Where several aspects are asked, one a line, such as “clarity = 4”.",
+        label="Score",
+        help_text="A number. For several aspects, one per line, such as “clarity = 4”.",
     )
 
     def value_of(self, typed: str) -> float:
@@ -224,7 +220,7 @@ class ScoreExampleForm(ExampleForm):
         except ValueError:
             score = nan
         if not isfinite(score):
-            raise forms.ValidationError(f"“{typed}” is no number: write the score as one.")
+            raise forms.ValidationError(f"“{typed}” is not a number.")
         return score
 
 

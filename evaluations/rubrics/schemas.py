@@ -61,7 +61,7 @@ class RubricSpecIn(StrictIn):
     instructions: Annotated[LongText, Field(min_length=1, examples=["Say which response is clearer."])]
     aspects: Annotated[list[AspectIn], Field(min_length=1, max_length=40)]
     output_order: Annotated[list[str], Field(max_length=40)] = Field(
-        default_factory=list, description="keys in the order of the reply; empty: as the aspects stand"
+        default_factory=list, description="keys in reply order; defaults to the order of the aspects"
     )
     placeholders: dict[str, ShortText] = Field(default_factory=dict)
     answer_format: Annotated[str, Field(max_length=400, pattern=r"^(json|two_step|text(:.*)?)$")] = "json"
@@ -98,7 +98,7 @@ class RubricDetailOut(Schema):
     kind: RubricKind
     origin: RubricOrigin
     versions: list[RubricVersionOut]
-    version: int = Field(description="the number of the one whose words stand below")
+    version: int = Field(description="the number of the version below")
     spec: RubricSpecOut
 
 
@@ -109,7 +109,7 @@ class RubricIn(StrictIn):
 
 class RubricVersionIn(StrictIn):
     spec: RubricSpecIn
-    for_reviews: bool = Field(False, description="ask people by this version from now on")
+    for_reviews: bool = Field(False, description="use this version for reviews")
 
 
 class BuiltinRubricIn(StrictIn):
@@ -126,7 +126,7 @@ class PastedPromptIn(StrictIn):
 class PromptDraftOut(Schema):
     name: str
     placeholders: list[str]
-    unknown: list[str] = Field(description="placeholders whose name does not say what they stand for")
+    unknown: list[str] = Field(description="placeholders that could not be mapped automatically")
     spec: RubricSpecOut
 
 

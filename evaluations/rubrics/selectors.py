@@ -57,11 +57,11 @@ def list_builtin_rubrics(kind: RubricKind) -> list[str]:
 def get_builtin_rubric(name: str, *, metric: str = "", reason_key: str = "") -> RubricSpec:
     if name not in BUILTIN_RUBRICS:
         known = ", ".join(sorted(BUILTIN_RUBRICS))
-        raise InputRefused(f"There is no built-in rubric “{name}”: choose one of {known}.")
+        raise InputRefused(f"There is no template “{name}”. Choose one of {known}.")
     if name == REFERENCE_METRIC_NAME:
         return build_reference_metric(metric or DEFAULT_METRIC, reason_key=reason_key or DEFAULT_REASON_KEY)
     if metric or reason_key:
-        raise InputRefused("Only the reference metric can be given a name of its own: leave its fields empty.")
+        raise InputRefused("Only the reference metric takes a metric name and reason key. Leave them blank.")
     return BUILTIN_RUBRICS[name]
 
 
@@ -87,12 +87,9 @@ def use_known_aspect_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSp
 
 # What a judge does not see, by the field without a placeholder in a pasted prompt.
 NOT_SEEN_WARNINGS: Final = {
-    "query": "The prompt has no placeholder for the query. The judge will not see the conversation that the responses "
-    "answer.",
-    "context": "The prompt has no placeholder for the context. Queries in this evaluation have one, and the judge will "
-    "not see it.",
-    "reference": "The prompt has no placeholder for the reference answer. Queries in this evaluation have one, and the "
-    "judge will not see it.",
+    "query": ("The rubric has no placeholder for the prompt. The judge will not see what the responses answer."),
+    "context": "The rubric has no placeholder for the context, so the judge will not see it.",
+    "reference": "The rubric has no placeholder for the reference answer, so the judge will not see it.",
 }
 
 

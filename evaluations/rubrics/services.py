@@ -52,9 +52,9 @@ def create_rubric(
     """A rubric that a person writes: it needs a unique name, and a text that judges can use."""
     name = name.strip()
     if not 1 <= len(name) <= 120:
-        raise InputRefused("A rubric needs a name of at most 120 characters.")
+        raise InputRefused("Enter a name of up to 120 characters.")
     if Rubric.objects.filter(evaluation=evaluation, name=name).exists():
-        raise InputRefused(f"There is a rubric “{name}” already: choose another name.")
+        raise InputRefused(f"A rubric named “{name}” already exists. Choose another name.")
     refuse_unusable_rubric(spec)
     refuse_slow_pattern(spec)
     refuse_renamed_aspects(evaluation, spec)
@@ -93,7 +93,7 @@ def create_next_version(
     ``for_reviews``: reviewers use it from now on.
     """
     if spec.kind != rubric.kind:
-        raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric and stays one: make another rubric for this.")
+        raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric. Create a new rubric for another kind.")
     if rubric.origin != RubricOrigin.IMPORTED:  # imported ones never reach a judge
         refuse_unusable_rubric(spec)
         refuse_slow_pattern(spec)
@@ -101,7 +101,7 @@ def create_next_version(
     rubric = Rubric.objects.select_for_update().get(pk=rubric.pk)  # two edits at once get two numbers
     latest = rubric.versions.order_by("-number").first()
     if latest is not None and latest.sha256 == hash_rubric(spec):
-        raise InputRefused(f"Nothing was changed: this is version {latest.number} of “{rubric.name}” word for word.")
+        raise InputRefused(f"Nothing changed since version {latest.number} of “{rubric.name}”.")
     number = latest.number + 1 if latest else 1
     version = add_rubric_version(rubric, spec, number=number)
     record_event("wrote version", rubric, user=user, evaluation=rubric.evaluation, after={"version": number})
@@ -117,8 +117,8 @@ def refuse_renamed_aspects(evaluation: Evaluation, spec: RubricSpec) -> None:
         name = names.get(aspect.key, aspect.name)
         if name != aspect.name:
             raise InputRefused(
-                f"“{aspect.key}” is called “{name}” in this evaluation: keep that name, or give “{aspect.name}” a "
-                "key of its own."
+                f"“{aspect.key}” is already named “{name}” in this evaluation. Keep that name, or give "
+                f"“{aspect.name}” another key."
             )
 
 

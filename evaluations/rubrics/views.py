@@ -158,7 +158,7 @@ def rubric_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     if form.is_valid() and (
         version := submit_form(form, create_builtin_rubric, evaluation, **form.cleaned_data, user=user)
     ):
-        messages.success(request, f"“{version.rubric}” is here. Make a judge with it, or write a version of your own.")
+        messages.success(request, f"Rubric “{version.rubric}” created.")
         return redirect("rubric", slug, version.rubric_id)
     context = {"page": "rubrics", "evaluation": evaluation, "form": form, "paste": PasteForm()}
     return render(request, "rubric_new/rubric_new.html", context, status=422 if form.is_bound else 200)
@@ -188,7 +188,7 @@ def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
     def write(spec: RubricSpec, editor: RubricEditor) -> str:
         for_reviews = editor.is_pairwise and editor.version.cleaned_data["for_reviews"]
         version = create_next_version(rubric, spec, user=user, for_reviews=for_reviews)
-        messages.success(request, f"Version {version.number} is written. Make a judge with it to have it answered.")
+        messages.success(request, f"Version {version.number} saved.")
         return f"{reverse('rubric', args=[slug, pk])}?version={version.number}"
 
     if request.method != "POST":
@@ -215,7 +215,7 @@ def rubric_write(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         version = create_rubric(
             evaluation, name=about.cleaned_data["name"], spec=spec, origin=RubricOrigin.OWN, user=user
         )
-        messages.success(request, f"“{version.rubric}” is written. Make a judge with it to have it answered.")
+        messages.success(request, f"Rubric “{version.rubric}” created.")
         return reverse("rubric", args=[slug, version.rubric_id])
 
     return answer_editor(

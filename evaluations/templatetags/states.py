@@ -54,25 +54,25 @@ CALL_TONES: Final[Mapping[str, str]] = {
 
 # What another try of a call that ended in each state is likely to bring.
 ON_ASKING_AGAIN: Final[Mapping[str, str]] = {
-    CallState.FAILED: "an error came back, or nothing",
-    CallState.CANCELLED: "never asked to the end",
-    CallState.UNREADABLE: "answered and paid for; another answer may read better",
-    CallState.SUSPECT: "the reply repeats a judged text; you can confirm it on the call’s page instead",
-    CallState.REFUSED: "the model refused; it may again",
-    CallState.TRUNCATED: "cut off; a judge with more tokens of a reply is the better cure",
-    CallState.TOO_LONG: "longer than the model takes; it will be again",
+    CallState.FAILED: "an error or no reply",
+    CallState.CANCELLED: "not completed",
+    CallState.UNREADABLE: "paid for; a new reply may be parsable",
+    CallState.SUSPECT: "repeats a judged text; you can confirm it on the call’s page instead",
+    CallState.REFUSED: "the model may refuse again",
+    CallState.TRUNCATED: "cut off; better: a judge with higher max tokens",
+    CallState.TOO_LONG: "too long again unless the model changes",
 }
 
 ATTEMPTS: Final[Mapping[str, Badge]] = {
     AttemptOutcome.ANSWERED: Badge("answered"),
-    AttemptOutcome.RETRY: Badge("asked again", "accent"),
+    AttemptOutcome.RETRY: Badge("retried", "accent"),
     AttemptOutcome.LOST: Badge("lost in flight", "accent"),
 }
 
 STEPS: Final[Mapping[str, str]] = {
     AttemptStep.ASK: "Question",
     AttemptStep.REPAIR: "Repair",
-    AttemptStep.SCORE: "Verdict of two steps",
+    AttemptStep.SCORE: "Verdict (step 2)",
 }
 
 IMPORTS: Final[Mapping[str, Badge]] = {
@@ -99,7 +99,7 @@ SHOWN: Final[Mapping[str, str]] = {
 
 SHOWN_TO_JUDGE: Final[Mapping[str, str]] = {
     ShownOrder.AS_STORED: "A shown first",
-    ShownOrder.SWAPPED: "B shown first: its “A” is B here",
+    ShownOrder.SWAPPED: "B shown first (sides swapped)",
     ShownOrder.FOLDED: "both orders together",
 }
 

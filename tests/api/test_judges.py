@@ -58,7 +58,7 @@ def test_a_program_confirms_a_suspect_call(asking: ApiClient, evaluation: Evalua
     again = asking.post(f"{at}/confirm")
     assert (again.status_code, again.json()["detail"]) == (
         422,
-        "Only a suspect call can be confirmed: this one is answered.",
+        "Only suspect calls can be confirmed. This one is answered.",
     )
 
 
@@ -68,15 +68,15 @@ def test_a_program_cannot_write_a_rubric_with_an_unresolved_placeholder(
     spec = {"instructions": "Question: {{input}}", "aspects": [{"key": "overall", "name": "Overall"}]}
     refused = asking.post("/evaluations/study/rubrics", {"name": "open", "spec": spec})
     assert refused.status_code == 422
-    assert "The prompt asks for {{input}}: map each placeholder to one of query," in refused.json()["detail"]
+    assert "Unknown placeholders: {{input}}. Map each to one of query," in refused.json()["detail"]
     made = asking.post(
         "/evaluations/study/rubrics", {"name": "closed", "spec": {**spec, "instructions": "Judge."}}
     ).json()
     refused = asking.post(f"/evaluations/study/rubrics/{made['id']}/versions", {"spec": spec})
-    assert (refused.status_code, "asks for {{input}}" in refused.json()["detail"]) == (422, True)
+    assert (refused.status_code, "placeholders: {{input}}" in refused.json()["detail"]) == (422, True)
     blocks = {**spec, "instructions": "{% if context %}{{context}}{% endif %}"}
     refused = asking.post("/evaluations/study/rubrics", {"name": "open", "spec": blocks})
-    assert "{% if context %}, {% endif %}, which only a template engine can fill" in refused.json()["detail"]
+    assert "{% if context %}, {% endif %}, which needs a template engine" in refused.json()["detail"]
 
 
 def test_a_program_cannot_write_a_rubric_with_a_pattern_that_python_does_not_take(
@@ -84,8 +84,8 @@ def test_a_program_cannot_write_a_rubric_with_a_pattern_that_python_does_not_tak
 ) -> None:
     aspects = [{"key": "overall", "name": "Overall"}]
     spec = {"instructions": "Judge.", "aspects": aspects, "answer_format": "text:(?a)(?u)(a|b)"}
-    problem = "The pattern of the verdict is not a regular expression: ASCII and UNICODE flags are incompatible."
-    assert asking.post("/evaluations/study/rubrics/look", spec).json()["problem"] == problem
+    problem = "The verdict pattern is not a valid regular expression: ASCII and UNICODE flags are incompatible."
+    assert asking.post("/evaluations/study/rubrics/preview", spec).json()["problem"] == problem
     refused = asking.post("/evaluations/study/rubrics", {"name": "own", "spec": spec})
     assert (refused.status_code, refused.json()["detail"]) == (422, problem)
 
@@ -95,14 +95,14 @@ def test_no_run_starts_with_a_judge_that_was_stored_with_one(evaluation: Evaluat
     make_comparison(evaluation)
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
     RubricVersion.objects.update(instructions="Judge {{input}}.")
-    with pytest.raises(InputRefused, match=r"asks for \{\{input\}\}"):
+    with pytest.raises(InputRefused, match=r"Unknown placeholders: \{\{input\}\}"):
         start_run(Judge.objects.get(pk=judge.pk), user=None)
     assert not Run.objects.exists()
 
 
 def test_no_judge_is_made_of_a_version_that_was_stored_with_one(evaluation: Evaluation) -> None:
     RubricVersion.objects.update(instructions="Judge {{input}}.")
-    with pytest.raises(InputRefused, match=r"asks for \{\{input\}\}"):
+    with pytest.raises(InputRefused, match=r"Unknown placeholders: \{\{input\}\}"):
         make_llm_judge(Evaluation.objects.get(), CLOSED_ADDRESS)
 
 

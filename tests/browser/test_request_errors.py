@@ -62,12 +62,12 @@ def test_a_preview_that_fails_says_so_and_keeps_what_was_entered(page: Page, sta
     fail(page, status)
     instructions = page.get_by_label("Instructions")
     instructions.fill(f"{instructions.input_value()}\nBe brief.")
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Refresh preview").click()
     expect(notice_of(page)).to_contain_text(SENTENCES[status])
     expect(instructions).to_have_value(re.compile("Be brief"))
     assert look.inner_text() == before
     page.unroute_all()
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Refresh preview").click()
     expect(notice_of(page)).to_be_hidden()
     expect(look).to_contain_text("Be brief.")
 

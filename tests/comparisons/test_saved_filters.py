@@ -67,7 +67,7 @@ def test_a_report_on_a_slice_is_about_its_comparisons_and_says_so(evaluation: Ev
 
 def test_a_slice_without_comparisons_is_refused_by_the_report(evaluation: Evaluation) -> None:
     named = create_saved_filter(evaluation, "none", ComparisonFilter(category="songs"), user=None).named
-    with pytest.raises(InputRefused, match="has no comparison"):
+    with pytest.raises(InputRefused, match="matches no comparisons"):
         get_full_report(evaluation, ReportRules(sliced=named))
 
 
@@ -93,5 +93,5 @@ def test_a_run_asks_about_the_slice_alone_and_keeps_what_it_meant(evaluation: Ev
 def test_a_run_on_a_slice_that_is_empty_is_refused(evaluation: Evaluation) -> None:
     judge = make_judge_rater(evaluation, "first", kind="rule").judge
     assert judge is not None
-    with pytest.raises(InputRefused, match="has no comparison"):
+    with pytest.raises(InputRefused, match="matches no comparisons"):
         start_run(judge, user=None, sliced=NamedFilter("songs", ComparisonFilter(category="songs")))

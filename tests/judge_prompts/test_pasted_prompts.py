@@ -92,7 +92,7 @@ def test_a_response_beside_a_baseline_is_the_other_of_the_two() -> None:
 
 
 def test_a_placeholder_that_says_nothing_is_named() -> None:
-    with pytest.raises(InputRefused, match=r"asks for \{colour\}"):
+    with pytest.raises(InputRefused, match=r"Unknown placeholders: \{colour\}"):
         refuse_unusable_rubric(only("Rate {response} by {colour}."))
 
 

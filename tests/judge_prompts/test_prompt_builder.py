@@ -268,9 +268,9 @@ MAPPED = {"{x}": "response_a", "{y}": "response_b"}
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        (pasted("{x} {y} {z} {$w}", MAPPED), "asks for {z}, {$w}"),
-        (pasted("{x}", {"{x}": "response_a"}), "no place for response_b"),
-        (pasted("Judge.", {}, answer_format="text:("), "not a regular expression"),
+        (pasted("{x} {y} {z} {$w}", MAPPED), "Unknown placeholders: {z}, {$w}"),
+        (pasted("{x}", {"{x}": "response_a"}), "no placeholder for response_b"),
+        (pasted("Judge.", {}, answer_format="text:("), "not a valid regular expression"),
         (pasted("Judge.", {}, answer_format="text:(a)(b)"), "one group"),
     ],
 )

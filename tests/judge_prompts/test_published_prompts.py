@@ -361,7 +361,7 @@ def test_other_braces_and_marks_are_text(text: str) -> None:
 )
 def test_what_only_a_template_engine_can_fill_is_refused_by_name(odd: str) -> None:
     for prompt in (f"{odd} {{{{answer_a}}}} {{{{answer_b}}}} [[A]] [[B]]", f"{odd} Judge."):
-        with pytest.raises(InputRefused, match="only a template engine can fill") as refused:
+        with pytest.raises(InputRefused, match="needs a template engine") as refused:
             refuse_unusable_rubric(only(prompt))
         assert odd.removeprefix("Question: ") in str(refused.value)
     refuse_unusable_rubric(
@@ -384,8 +384,8 @@ def test_an_unresolved_placeholder_is_named_with_the_fields_that_are_known(name:
     with pytest.raises(InputRefused) as refused:
         refuse_unusable_rubric(spec)
     assert str(refused.value) == (
-        f"The prompt asks for {name}: map each placeholder to one of query, context, reference, examples, verdict_key, "
-        "rationale_key, literal, response_a, response_b, response. “literal” keeps it as it is."
+        f"Unknown placeholders: {name}. Map each to one of query, context, reference, examples, verdict_key, "
+        "rationale_key, literal, response_a, response_b, response; “literal” keeps the text unchanged."
     )
     refuse_unusable_rubric(
         make_pairwise_spec(instructions=spec.instructions, placeholders={**mapping, name: "literal"})
@@ -425,7 +425,7 @@ def test_doubled_braces_are_literal_where_single_ones_are_placeholders() -> None
 def test_a_prompt_that_mixes_both_styles_is_asked_about() -> None:
     spec = only("{question} {answer_a} {answer_b} {{reference}} [[A]] [[B]]")
     assert "{{reference}}" not in spec.placeholders
-    with pytest.raises(InputRefused, match=r"asks for \{\{reference\}\}:"):
+    with pytest.raises(InputRefused, match=r"Unknown placeholders: \{\{reference\}\}\."):
         refuse_unusable_rubric(spec)
 
 

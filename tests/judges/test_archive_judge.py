@@ -99,14 +99,14 @@ def test_an_archived_judge_is_not_run_and_not_offered(evaluation: Evaluation, ju
     archive_judge(judge, user=None)
     assert [one.name for one in list_runnable_judges(evaluation)] == ["other"]
     for row in (judge, Judge.objects.get(pk=judge.pk)):
-        with pytest.raises(InputRefused, match="is archived: restore it"):
+        with pytest.raises(InputRefused, match=r"is archived. Restore it"):
             start_run(row, user=None)
 
 
 def test_a_stopped_run_of_an_archived_judge_does_not_go_on(judge: Judge) -> None:
     Run.objects.filter(judge=judge).update(state=RunState.STOPPED)
     archive_judge(judge, user=None)
-    with pytest.raises(InputRefused, match="is archived: restore it"):
+    with pytest.raises(InputRefused, match=r"is archived. Restore it"):
         resume_run(Run.objects.get(judge=judge), user=None)
 
 

@@ -188,7 +188,7 @@ def test_a_refused_file_stops_the_run_and_buys_nothing(server: LLMServer, judge:
     server.batches.refuse("The file has no model.")
     look()
     run.refresh_from_db()
-    assert (run.state, run.stop_reason) == (RunState.STOPPED, "The server refused the batch: The file has no model.")
+    assert (run.state, run.stop_reason) == (RunState.STOPPED, "The provider refused the batch: The file has no model.")
     assert (states(run), Attempt.objects.count()) == ({"pending": CALLS}, 0)
     assert Batch.objects.get().state == BatchState.FAILED
 

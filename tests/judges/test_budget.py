@@ -108,8 +108,8 @@ def test_a_run_whose_next_request_does_not_fit_stops_once_nothing_is_in_flight(j
     session.run.refresh_from_db()
     assert session.run.state == RunState.STOPPED
     assert session.run.stop_reason == (
-        f"The budget is used up: USD {format_exact_usd(COST)} of {format_exact_usd(worst + COST - 1)} are spent, "
-        f"and the next request may cost {format_exact_usd(worst)}. Give the run a larger budget and resume it."
+        f"The budget is used up: USD {format_exact_usd(COST)} of {format_exact_usd(worst + COST - 1)} spent; "
+        f"the next request may cost {format_exact_usd(worst)}. Raise the budget, then resume the run."
     )
     resume_run(session.run, user=None, budget=worst * 10)
     assert len(claim_session_calls(start_work_session(session.run))) == 5
@@ -295,4 +295,4 @@ def test_a_run_stops_where_its_budget_rested_on_a_limit_that_the_model_does_not_
     assert claim_session_calls(session) == []
     session.run.refresh_from_db()
     assert (session.run.state, session.run.reserved) == (RunState.STOPPED, 0)
-    assert "The budget cannot be guaranteed: “test-model” takes no limit of tokens" in session.run.stop_reason
+    assert "The budget cannot be guaranteed: “test-model” accepts no token limit" in session.run.stop_reason

@@ -48,7 +48,7 @@ def test_every_request_stands_there_in_order_with_what_came_back(owner: User, ev
     ) as server:
         work_run_here(start_run(make_llm_judge(evaluation, server.base_url), user=None, orders="as-stored"))
     shown = page(owner, Call.objects.get())
-    assert shown.index("asked again") < shown.index("not JSON at all")
+    assert shown.index("retried") < shown.index("not JSON at all")
     for told in ("500", "nothing", "stop", "test-model", "20", "unknown", " ms", "unreadable"):
         assert told in shown
 
@@ -150,7 +150,7 @@ def test_a_suspect_verdict_is_confirmed_on_its_page(owner: User, suspect: Call) 
     assert "badge a" not in shown
     answer = sign_in_client(owner).post(reverse("call_confirm", args=["study", suspect.pk]), follow=True)
     after = answer.content.decode()
-    assert "Confirmed. The verdict counts now." in after
+    assert "Verdict confirmed. It counts now." in after
     assert "Confirm verdict" not in after
     assert after.count('<span class="badge a">A</span>') == 6
     assert f"by {owner.username}" in after
@@ -161,7 +161,7 @@ def test_a_second_confirmation_is_refused_in_words(owner: User, suspect: Call) -
     client.post(address)
     answer = client.post(address)
     assert answer.status_code == 422
-    assert "Only a suspect call can be confirmed: this one is answered." in answer.content.decode()
+    assert "Only suspect calls can be confirmed. This one is answered." in answer.content.decode()
 
 
 @pytest.mark.parametrize(("role", "status"), [(Role.VIEWER, 403), (Role.REVIEWER, 403), (None, 404)])
@@ -186,4 +186,4 @@ def test_the_page_of_the_comparison_offers_it_too(owner: User, suspect: Call) ->
 def test_the_calls_of_a_run_are_filtered_by_it(owner: User, suspect: Call) -> None:
     at = reverse("run_calls", args=["study", suspect.run_id])
     assert f'<a href="{address(suspect)}">' in sign_in_client(owner).get(f"{at}?state=suspect").content.decode()
-    assert "No call of this kind" in sign_in_client(owner).get(f"{at}?state=unreadable").content.decode()
+    assert "No unreadable calls" in sign_in_client(owner).get(f"{at}?state=unreadable").content.decode()

@@ -93,7 +93,7 @@ def test_a_shape_that_is_refused_later_stops_the_run_with_the_reason(evaluation:
     run, judge, _ = run_against(answer_in_turn([answer_well], accept_shapes()), evaluation)
     assert (run.state, judge.reply_shape) == (RunState.STOPPED, ReplyShape.JSON_SCHEMA)
     assert "does not take structured output (json_schema)" in run.stop_reason
-    assert "make a new judge, which finds out anew what it takes" in run.stop_reason
+    assert "Create a new judge to detect its capabilities again" in run.stop_reason
     assert Call.objects.filter(state="answered").count() == 1
 
 
@@ -102,7 +102,7 @@ def test_a_shape_that_was_chosen_is_not_exchanged_for_another(evaluation: Evalua
     run, judge, server = run_against(accept_shapes(), evaluation, mode=mode)
     assert (run.state, judge.reply_shape) == (RunState.STOPPED, "")
     assert f"does not take structured output ({mode})" in run.stop_reason
-    assert "in another mode, or in mode auto" in run.stop_reason
+    assert "with another output format, or auto" in run.stop_reason
     assert {question.shape for question in server.questions} == {mode}
 
 

@@ -41,9 +41,9 @@ def test_a_run_is_paused_resumed_and_cancelled(run: Run, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({}, "Say what to change"),
+        ({}, "Nothing to change"),
         ({"resume": True}, "cannot be resumed: it is being planned"),
-        ({"budget": "0"}, "more than 0 USD"),
+        ({"budget": "0"}, "more than USD 0"),
         ({"budget": "a lot"}, "an amount in USD"),
         ({"budget": "2", "resume": True}, "cannot be resumed"),
     ],

@@ -50,7 +50,7 @@ def run_against(script: Script, evaluation: Evaluation, **settings: Any) -> tupl
 def test_twelve_equal_failures_without_a_success_pause_the_run_with_the_reason(evaluation: Evaluation) -> None:
     run, server = run_against(CRASHED, evaluation)
     assert run.state == RunState.PAUSED
-    assert "12 requests in a row failed in the same way. The last one: The server answered 500" in run.stop_reason
+    assert "12 requests in a row failed the same way. Last error: The server answered 500" in run.stop_reason
     assert "The model has crashed" in run.stop_reason
     assert len(server.questions) == 12  # one in flight, since nothing was found yet
     assert Event.objects.get(verb="paused", object_id=run.pk).after == {"reason": run.stop_reason}
@@ -66,9 +66,9 @@ def test_errors_that_are_recorded_on_calls_pause_the_run_too(evaluation: Evaluat
 @pytest.mark.parametrize(
     ("script", "settings", "words"),
     [
-        (answer_text("Both are fine."), {}, "replies in a row could not be read"),
-        (answer_text("Both are fine."), {"repairs": False}, "replies in a row could not be read"),
-        (answer_text(""), {}, "replies in a row could not be read"),
+        (answer_text("Both are fine."), {}, "replies in a row could not be parsed"),
+        (answer_text("Both are fine."), {"repairs": False}, "replies in a row could not be parsed"),
+        (answer_text(""), {}, "replies in a row could not be parsed"),
         (lambda question: ServerAnswer("{", finish_reason="length"), {}, "replies in a row were cut off"),
         (fail_with(400, "maximum context length is 9"), {}, "prompts in a row were too long"),
     ],

@@ -114,6 +114,6 @@ def test_a_pasted_prompt_without_a_place_for_the_query_is_warned_of(
     make_comparison(evaluation)
     make_rubric_without_query(evaluation)
     create(rubric="pasted")
-    assert capsys.readouterr().err.startswith("The prompt has no placeholder for the query.")
+    assert capsys.readouterr().err.startswith("The rubric has no placeholder for the prompt.")
     create(name="other")
     assert capsys.readouterr().err == ""

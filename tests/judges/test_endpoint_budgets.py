@@ -126,9 +126,7 @@ def test_a_used_up_grant_stops_the_run_with_one_sentence_and_a_larger_one_lets_i
     assert claim_calls(session, 4).wait is None
     run = Run.objects.get()
     assert run.state == RunState.STOPPED
-    assert run.stop_reason.startswith(
-        "The budget of this evaluation at its endpoint is used up: USD 0.00 of 0.000000001"
-    )
+    assert run.stop_reason.startswith("This evaluation’s budget at the endpoint is used up: USD 0.00 of 0.000000001")
     set_grant_budget(judge, LARGE)
     resume_run(run, user=None)
     assert claim_session_calls(start_work_session(run))
@@ -185,7 +183,7 @@ def test_no_run_starts_under_a_budget_without_a_price(
     make_comparison(evaluation)
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS, max_tokens=100)
     set_budget(judge, LARGE)
-    with pytest.raises(InputRefused, match=r"^No price is known for “test-model” at .* so no budget can be guaranteed"):
+    with pytest.raises(InputRefused, match=r"^No price is set for “test-model” at .* so a budget cannot be guaranteed"):
         start_run(Judge.objects.get(), user=None, channel=channel)
 
 

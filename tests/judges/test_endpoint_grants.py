@@ -354,7 +354,7 @@ def test_an_administrator_grants_and_withdraws_on_the_page(
     grant = EndpointGrant.objects.get()
     assert (grant.is_active, grant.budget) == (True, 1_500_000_000)
     refused = client.post(address, {"evaluation": evaluation.pk, "budget": "0"})
-    assert (refused.status_code, "A budget is more than 0 USD." in html_of(refused)) == (422, True)
+    assert (refused.status_code, "The budget must be more than USD 0." in html_of(refused)) == (422, True)
     page = html_of(client.get(reverse("endpoint", args=[endpoint.pk])))
     assert evaluation.name in page
     client.post(reverse("endpoint_withdraw", args=[endpoint.pk]), {"grant": grant.pk})

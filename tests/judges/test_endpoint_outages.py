@@ -277,18 +277,18 @@ def test_the_run_says_since_when_and_when_next_and_a_manager_can_try_now(
     page = html_of(client.get(reverse("run", args=["study", run.pk])))
     assert "has not answered since" in page
     assert re.search(r"next try in \d\d s", page)
-    assert "Try now" in page
+    assert "Check now" in page
     api = ApiClient(token_for(manager))
     told = api.get(f"/evaluations/study/runs/{run.pk}").json()
     assert (told["state"], "has not answered since" in told["waits_for"]) == ("running", True)
     assert told["next_try_at"] is not None
     listed = html_of(client.get(reverse("runs", args=["study"])))
-    assert "does not answer" in listed
+    assert "endpoint not responding" in listed
     assert client.post(reverse("run_try_now", args=["study", run.pk])).status_code == 302
     assert Job.objects.due().count() == 1
     assert api.post(f"/evaluations/study/runs/{run.pk}/try-now").status_code == 200
     client.force_login(viewer)
-    assert "Try now" not in html_of(client.get(reverse("run", args=["study", run.pk])))
+    assert "Check now" not in html_of(client.get(reverse("run", args=["study", run.pk])))
     end_outage(judge.endpoint)
     assert api.post(f"/evaluations/study/runs/{run.pk}/try-now").status_code == 422
 

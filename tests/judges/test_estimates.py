@@ -58,7 +58,7 @@ def test_where_nothing_is_known_of_a_model_its_replies_are_assumed(judge: Judge)
 def test_an_unknown_price_makes_an_unknown_cost_and_says_so(judge: Judge) -> None:
     told = estimate_run(judge)
     assert told.cost is None
-    assert any("No price is known for “test-model”" in said for said in told.assumptions)
+    assert any("No price is set for “test-model”" in said for said in told.assumptions)
 
 
 def test_a_known_price_gives_a_span_of_cost(judge: Judge) -> None:
@@ -120,7 +120,7 @@ def test_twenty_earlier_calls_of_the_model_correct_the_rule(evaluation: Evaluati
     assert told.tokens_in.low == pytest.approx(sum(number or 0 for number in counted), rel=0.01)
     assert told.tokens_in.high == pytest.approx(told.tokens_in.low, rel=0.01)
     assert "20 earlier calls" in told.assumptions[0]
-    assert "as before" in told.assumptions[-1]
+    assert "as measured" in told.assumptions[-1]
 
 
 def test_a_retry_is_estimated_over_the_chosen_calls_alone(judge: Judge, evaluation: Evaluation) -> None:

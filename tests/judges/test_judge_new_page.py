@@ -193,7 +193,7 @@ def test_only_owners_and_managers_make_judges(client: Client, evaluation: Evalua
     assert client.get(address).status_code == 404
 
 
-NO_QUERY = "The prompt has no placeholder for the query."
+NO_QUERY = "The rubric has no placeholder for the prompt."
 
 
 def test_what_the_chosen_rubric_leaves_out_is_shown_when_it_is_chosen_and_after_the_judge_is_made(

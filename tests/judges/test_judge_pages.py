@@ -162,7 +162,7 @@ def test_both_requests_of_two_steps_are_shown(client: Client, evaluation: Evalua
         judge = make_llm_judge(evaluation, server.base_url, version=version)
         run = tried(client, judge, subject=Response.objects.earliest("pk").pk)
     shown = page(client, judge, "judge_test_result", run=run.pk)
-    assert "Verdict of two steps" in shown
+    assert "Verdict (step 2)" in shown
     assert Call.all_rows.get().response == Response.objects.earliest("pk")
 
 

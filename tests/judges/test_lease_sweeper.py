@@ -80,7 +80,7 @@ def test_a_call_that_takes_its_worker_down_twice_is_set_aside_with_the_reason(ju
         claimed = [one for one in claim_session_calls(session) if one.call_id == claimed[0].call_id] or claimed
     call = Call.objects.get(pk=claimed[0].call_id)
     assert call.state == CallState.FAILED
-    assert call.error.startswith("Set aside: the worker died 2 times while this call was in flight.")
+    assert call.error.startswith("Failed: the worker died 2 times while this call was in flight.")
 
 
 def test_calls_that_were_in_flight_at_a_death_go_out_one_at_a_time_so_that_only_the_guilty_is_set_aside(

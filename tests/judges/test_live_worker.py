@@ -159,8 +159,7 @@ def test_a_call_that_times_out_at_a_slow_server_fails_after_few_tries_and_says_w
         run = work_run_here(start_run(judge, user=None, orders="as-stored"), retry_policy=retry_policy)
     assert (run.state, counts(run), outcomes(run)) == (RunState.DONE, {"failed": 1}, ["failed", "retry"])
     assert Call.objects.get().error == (
-        "Asked 2 times, and no answer came within 1 seconds. "
-        "Raise the endpoint's timeout or lower its requests at once."
+        "No answer within 1 seconds after 2 tries. Raise the endpoint’s timeout or lower its max concurrency."
     )
 
 
@@ -211,7 +210,7 @@ def test_a_fault_that_stays_fails_the_call_after_a_bounded_number_of_tries(
     assert (run.state, counts(run)) == (RunState.DONE, {"failed": 6})
     assert outcomes(run) == ["failed"] * 6 + ["retry"] * 18
     assert set(Call.objects.values_list("error", flat=True)) == {
-        "Asked 4 times without an answer. The server answered 500: overloaded"
+        "No answer after 4 tries. The server answered 500: overloaded"
     }
 
 

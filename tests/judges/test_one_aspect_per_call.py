@@ -551,7 +551,7 @@ def test_an_estimate_counts_a_request_and_a_reply_for_each_aspect(evaluation: Ev
     assert told.tokens_in == ValueRange(all_prompts * 0.8 * 2, all_prompts * 1.25 * 2)
     whole = count_prompt_tokens(make_llm_judge(evaluation, CLOSED_ADDRESS, name="whole"), spec, subject)
     assert whole * 3 < all_prompts < whole * 6
-    assert any("6 requests for each call" in said for said in told.assumptions)
+    assert any("6 requests per call" in said for said in told.assumptions)
 
 
 def test_what_is_known_of_judges_that_ask_otherwise_says_nothing(evaluation: Evaluation) -> None:

@@ -163,7 +163,7 @@ def test_a_re_reading_is_on_the_record_and_goes_on_where_it_was_left(
     user = make_user()
     begun = begin_reparse(judge, user=user)
     assert begun.calls == 4
-    with pytest.raises(InputRefused, match="being read again already"):
+    with pytest.raises(InputRefused, match="already being re-parsed"):
         begin_reparse(judge, user=user)
     # A worker that died after two calls: the next goes on after them, and counts on.
     assert work_once("reparse", begun.pk, seconds=0) is True
@@ -182,9 +182,9 @@ def test_a_re_reading_is_on_the_record_and_goes_on_where_it_was_left(
 
 
 def test_a_judge_without_replies_is_refused(evaluation: Evaluation) -> None:
-    with pytest.raises(InputRefused, match="they come from models"):
+    with pytest.raises(InputRefused, match="it is not an LLM judge"):
         begin_reparse(make_baseline_judge(evaluation), user=None)
-    with pytest.raises(InputRefused, match="run it first"):
+    with pytest.raises(InputRefused, match="Run it first"):
         begin_reparse(make_llm_judge(evaluation, "http://127.0.0.1:9/v1"), user=None)
 
 

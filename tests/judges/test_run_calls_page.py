@@ -48,7 +48,7 @@ def test_failures_are_shown_by_kind_with_what_came_back(owner: User, evaluation:
     one_kind = page(owner, run, state="refused")
     assert "I will not." in one_kind
     assert "JSON object that is broken" not in one_kind
-    assert page(owner, run, state="unusable").count("What came back") == 4
+    assert page(owner, run, state="unusable").count("<summary>Reply</summary>") == 4
 
 
 @pytest.mark.parametrize("state", list(CallState))
@@ -102,7 +102,7 @@ def test_a_kind_that_is_none_and_another_evaluations_run_are_not_found(owner: Us
     client = sign_in_client(owner)
     assert client.get(address(run), {"state": "lazy"}).status_code == 404
     assert client.get(address(run_judge_here(make_baseline_judge(other)))).status_code == 404
-    assert "None of this run’s calls is too long" in page(owner, run, state="too_long")
+    assert "No too long calls" in page(owner, run, state="too_long")
 
 
 def test_replies_are_not_for_reviewers(evaluation: Evaluation) -> None:

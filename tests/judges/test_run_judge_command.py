@@ -121,7 +121,7 @@ def test_a_run_that_stops_prints_its_counts_and_fails_with_the_reason(
 
 def test_a_judge_sits_on_a_panel_once(evaluation: Evaluation) -> None:
     make_baseline_judge(evaluation)
-    with pytest.raises(CommandError, match="name each of them one time"):
+    with pytest.raises(CommandError, match="Choose each judge only once"):
         call_command("run_judge", "study", "--judge", "longest", "--judge", "longest")
     assert not Run.objects.exists()
 
@@ -133,8 +133,8 @@ def test_a_judge_sits_on_a_panel_once(evaluation: Evaluation) -> None:
         ({"judge": "longest", "samples": 2}, "the same answer"),
         ({"judge": "longest", "limit": 0}, "at least 1"),
         ({"judge": "longest", "limit": 0, "estimate": True}, "at least 1"),
-        ({"judge": "longest", "retry": ["answered"]}, "“answered” is none of these"),
-        ({"judge": "longest", "retry": ["failed"]}, "No call of “longest” is failed"),
+        ({"judge": "longest", "retry": ["answered"]}, "“answered” calls cannot be retried"),
+        ({"judge": "longest", "retry": ["failed"]}, "“longest” has no failed calls to retry"),
         ({"judge": "longest", "channel": "batch"}, "makes no requests"),
         ({"judge": "longest", "budget": "much"}, "an amount in USD"),
     ],
@@ -155,8 +155,8 @@ def test_what_a_pasted_prompt_leaves_out_is_told_and_the_run_starts(
     call_command("run_judge", "study", judge="blind", estimate=True)
     told = capsys.readouterr()
     warning = told.err.removeprefix("blind: ").rstrip()
-    assert warning.startswith("The prompt has no placeholder for the query.")
+    assert warning.startswith("The rubric has no placeholder for the prompt.")
     assert json.loads(told.out)["assumptions"][0] == warning
     call_command("run_judge", "study", judge="blind")
-    assert capsys.readouterr().err.startswith("blind: The prompt has no placeholder")
+    assert capsys.readouterr().err.startswith("blind: The rubric has no placeholder")
     assert Run.objects.count() == 1

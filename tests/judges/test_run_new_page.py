@@ -90,7 +90,7 @@ def test_what_one_of_a_panel_cannot_do_starts_none_of_them(owner: User, evaluati
         ({"judge": []}, "Choose at least one judge."),
         ({"judge": [10**9]}, "One of these is no judge here."),
         ({"budget": "lots"}, "an amount in USD"),
-        ({"budget": "2"}, "No price is known"),
+        ({"budget": "2"}, "No price is set"),
         ({"limit": "0"}, "greater than or equal to 1"),
     ],
 )
@@ -121,7 +121,7 @@ def test_the_batch_api_is_offered_where_a_model_is_asked(owner: User, evaluation
     assert "up to a day" in fragment(owner, judge=judge.pk, channel="batch")
     refused = post(owner, judge=baseline.pk, channel="batch")
     assert refused.status_code == 422
-    assert "the Batch API is for models" in html_of(refused)
+    assert "is rule-based and makes no requests" in html_of(refused)
     assert post(owner, judge=judge.pk, channel="batch").status_code == 302
     assert Run.objects.get().channel == "batch"
 
@@ -212,7 +212,7 @@ def test_what_a_pasted_prompt_leaves_out_is_shown_before_the_run_which_may_start
     owner: User, evaluation: Evaluation
 ) -> None:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS, version=make_rubric_without_query(evaluation))
-    assert "The prompt has no placeholder for the query." in fragment(owner, judge=judge.pk)
+    assert "The rubric has no placeholder for the prompt." in fragment(owner, judge=judge.pk)
     assert post(owner, judge=judge.pk).status_code == 302
     other = make_llm_judge(evaluation, CLOSED_ADDRESS, name="other")
     assert "no placeholder" not in fragment(owner, judge=other.pk)

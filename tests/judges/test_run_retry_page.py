@@ -64,12 +64,12 @@ def test_what_was_paid_for_is_asked_again_only_if_that_is_chosen(owner: User, ru
     assert 'value="failed" checked' in shown
     assert 'value="unreadable">' in shown
     assert 'value="too_long">' in shown
-    assert "Ask this one again" in shown
+    assert "Retry 1 call" in shown
 
 
 def test_the_cost_is_shown_before_anything_is_asked(owner: User, run: Run) -> None:
     shown = page(owner, run, states=["failed", "unreadable"])
-    assert "Ask these 4 again" in shown
+    assert "Retry 4 calls" in shown
     assert "price unknown" in shown
     assert run.judge.endpoint is not None
     prices = dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out"), 10**9)
@@ -97,10 +97,10 @@ def test_exactly_the_chosen_states_are_asked_again_in_a_new_run(owner: User, run
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        ({}, "Choose what is to be asked again."),
+        ({}, "Choose which calls to retry."),
         ({"states": "answered"}, "not one of the available choices"),
-        ({"states": "refused"}, "nothing to ask again"),
-        ({"states": "failed", "budget": "2"}, "No price is known"),
+        ({"states": "refused"}, "calls to retry"),
+        ({"states": "failed", "budget": "2"}, "No price is set"),
     ],
 )
 def test_what_cannot_be_asked_again_is_refused(owner: User, run: Run, chosen: dict[str, str], sentence: str) -> None:
@@ -112,7 +112,7 @@ def test_what_cannot_be_asked_again_is_refused(owner: User, run: Run, chosen: di
 
 def test_calls_of_a_run_at_work_are_left_to_it(owner: User, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
-    assert "Nothing to ask again" in page(owner, run)
+    assert "Nothing to retry" in page(owner, run)
 
 
 def test_run_calls_and_overview_lead_there(owner: User, evaluation: Evaluation, run: Run) -> None:

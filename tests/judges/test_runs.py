@@ -167,7 +167,7 @@ def test_a_retry_takes_only_calls_in_the_chosen_states_as_they_were_asked(judge:
     assert Call.objects.filter(run=first, state=CallState.REFUSED).count() == 2
     # They are that run's now, and no other's.
     assert expect_calls(judge, only_states=["refused", "unreadable"]).to_ask == 2
-    with pytest.raises(InputRefused, match="No call of “judge” is unreadable or failed"):
+    with pytest.raises(InputRefused, match="“judge” has no unreadable or failed calls to retry"):
         start_run(judge, user=None, only_states=["unreadable", "failed"])
 
 
@@ -209,9 +209,9 @@ def test_a_trial_asks_about_one_comparison_and_decides_nothing_else(evaluation: 
     assert expect_calls(judge, comparison=chosen).comparisons == 1
     evaluation.refresh_from_db()
     assert evaluation.shown_judge is None
-    with pytest.raises(InputRefused, match="choose a comparison of its evaluation"):
+    with pytest.raises(InputRefused, match="Choose a comparison of its evaluation"):
         start_run(judge, user=None, comparison=make_comparison(make_evaluation()))
-    with pytest.raises(InputRefused, match="choose a comparison of its evaluation"):
+    with pytest.raises(InputRefused, match="Choose a comparison of its evaluation"):
         start_run(judge, user=None, response=chosen.response_a)
 
 
@@ -249,9 +249,9 @@ def test_a_pointwise_run_is_limited_planned_in_parts_counted_and_reused(
     assert (second.planned, second.reused) == (5, 5)
     one = Response.objects.filter(query__evaluation=evaluation).latest("pk")
     assert expect_calls(pointwise, response=one).in_other_runs == 1
-    with pytest.raises(InputRefused, match="choose a response of its evaluation"):
+    with pytest.raises(InputRefused, match="Choose a response of its evaluation"):
         start_run(pointwise, user=None, comparison=evaluation.comparisons.all()[0])
-    with pytest.raises(InputRefused, match="choose a response of its evaluation"):
+    with pytest.raises(InputRefused, match="Choose a response of its evaluation"):
         start_run(pointwise, user=None, comparison=evaluation.comparisons.all()[0], response=Response.objects.all()[0])
 
 
@@ -331,7 +331,7 @@ def test_a_stopped_run_whose_calls_another_has_taken_is_not_resumed(judge: Judge
     first = planned(judge)
     stop_run(first, "The key is wrong.")
     planned(judge)
-    with pytest.raises(InputRefused, match="Nothing of this run is left"):
+    with pytest.raises(InputRefused, match="This run has no pending calls"):
         resume_run(first, user=None)
 
 
@@ -348,14 +348,14 @@ def test_what_waited_for_a_server_is_asked_at_once_after_a_resume(judge: Judge) 
 @pytest.mark.parametrize(
     ("state", "change", "problem"),
     [
-        (RunState.DONE, pause_run, "cannot be paused: it is done already"),
-        (RunState.PAUSED, pause_run, "cannot be paused: it is paused already"),
-        (RunState.STOPPED, pause_run, "cannot be paused: it is stopped already"),
+        (RunState.DONE, pause_run, "cannot be paused: it is already done"),
+        (RunState.PAUSED, pause_run, "cannot be paused: it is already paused"),
+        (RunState.STOPPED, pause_run, "cannot be paused: it is already stopped"),
         (RunState.RUNNING, resume_run, "cannot be resumed: it is running"),
         (RunState.PLANNING, resume_run, "cannot be resumed: it is being planned"),
-        (RunState.CANCELLED, resume_run, "cannot be resumed: it is cancelled already"),
-        (RunState.DONE, cancel_run, "cannot be cancelled: it is done already"),
-        (RunState.CANCELLED, cancel_run, "cannot be cancelled: it is cancelled already"),
+        (RunState.CANCELLED, resume_run, "cannot be resumed: it is already cancelled"),
+        (RunState.DONE, cancel_run, "cannot be cancelled: it is already done"),
+        (RunState.CANCELLED, cancel_run, "cannot be cancelled: it is already cancelled"),
     ],
 )
 def test_what_cannot_be_done_with_a_run_is_said_in_one_sentence(
@@ -407,21 +407,21 @@ def priced(evaluation: Evaluation) -> Judge:
 def test_a_budget_needs_a_known_price_and_a_bound_on_replies(evaluation: Evaluation, priced: Judge) -> None:
     assert start_run(priced, user=None, budget=10**9).budget == 10**9
     boundless = make_llm_judge(evaluation, "http://127.0.0.1:9/v1", name="boundless")
-    with pytest.raises(InputRefused, match="no budget can be guaranteed: create a judge with a limit of tokens"):
+    with pytest.raises(InputRefused, match=r"a budget cannot be guaranteed. Create a judge with max tokens"):
         start_run(boundless, user=None, budget=10**9)
-    with pytest.raises(InputRefused, match="more than 0 USD"):
+    with pytest.raises(InputRefused, match="more than USD 0"):
         start_run(priced, user=None, budget=0)
 
 
 def test_a_budget_is_not_set_below_what_is_gone(priced: Judge) -> None:
     run = start_run(priced, user=None, budget=10**9)
     Run.objects.filter(pk=run.pk).update(spent=200_000_000, reserved=50_000_000)
-    with pytest.raises(InputRefused, match=r"USD 0\.25 of this run are spent or in flight already"):
+    with pytest.raises(InputRefused, match=r"already spent or reserved USD 0\.25"):
         change_budget(run, 249_999_999, user=None)
     change_budget(run, 250_000_000, user=None)
     assert Run.objects.get(pk=run.pk).budget == 250_000_000
     Run.objects.filter(pk=run.pk).update(state=RunState.DONE)
-    with pytest.raises(InputRefused, match="this run is done already"):
+    with pytest.raises(InputRefused, match="this run is already done"):
         change_budget(run, 10**9, user=None)
 
 
@@ -436,7 +436,7 @@ def test_starting_cancelling_and_ending_are_on_the_record(evaluation: Evaluation
     user = make_user()
     run = start_run(judge, user=user)
     cancel_run(run, user=user)
-    with pytest.raises(InputRefused, match="cancelled already"):
+    with pytest.raises(InputRefused, match="already cancelled"):
         cancel_run(run, user=user)
     done = run_judge_here(make_baseline_judge(evaluation))
     events = Event.objects.filter(object_type="run").order_by("pk").values_list("verb", "object_id", "user")
@@ -488,10 +488,10 @@ def test_a_run_cancelled_while_it_is_planned_makes_no_more_calls(judge: Judge) -
     [
         ({"samples": 0}, "from 1 to 100"),
         ({"limit": 0}, "at least 1"),
-        ({"orders": "sideways"}, "Orders are one of"),
-        ({"budget": 5}, "No price is known"),
-        ({"channel": "pigeon"}, "one of these ways: live, batch"),
-        ({"only_states": ["answered"]}, "“answered” is none of these"),
+        ({"orders": "sideways"}, "Orders must be one of"),
+        ({"budget": 5}, "No price is set"),
+        ({"channel": "pigeon"}, "Channel must be one of: live, batch"),
+        ({"only_states": ["answered"]}, "“answered” calls cannot be retried"),
     ],
 )
 def test_an_impossible_run_is_refused(judge: Judge, options: dict[str, object], problem: str) -> None:
@@ -512,7 +512,7 @@ def test_samples_that_would_all_be_the_same_are_refused(evaluation: Evaluation) 
 
 
 def test_a_run_over_nothing_is_refused() -> None:
-    with pytest.raises(InputRefused, match="import comparisons first"):
+    with pytest.raises(InputRefused, match="Import comparisons first"):
         start_run(make_baseline_judge(make_evaluation()), user=None)
 
 

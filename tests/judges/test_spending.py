@@ -93,7 +93,7 @@ def test_no_bill_passes_the_budget_however_long_the_model_thinks(evaluation: Eva
     run, _ = run_with(evaluation, bill, budget)
     assert run.state == RunState.STOPPED
     assert (
-        "The budget cannot be guaranteed: a reply of “test-model” went over the limit of 400 tokens." in run.stop_reason
+        "The budget cannot be guaranteed: a reply of “test-model” exceeded the limit of 400 tokens." in run.stop_reason
     )
     assert run.spent == bill.charged <= budget
     assert Call.objects.filter(state=CallState.ANSWERED).count() == bill.asked

@@ -193,7 +193,7 @@ def test_a_full_disk_is_reported_and_nothing_is_marked_done(
         assert "could not be stored" in caplog.text
         run.refresh_from_db()
         assert run.state == RunState.STOPPED
-        assert run.stop_reason.endswith("full. Make room or mend the database, then resume this run.")
+        assert run.stop_reason.endswith("full. Free disk space or repair the database, then resume this run.")
         assert not Call.objects.filter(run=run, state=CallState.ANSWERED).exists()
         assert 0 < bought_in_vain <= 3 * IN_FLIGHT
         resume_run(run, user=None)

@@ -48,7 +48,7 @@ def test_the_metric_and_its_reason_have_names_of_their_own(client: Client, addre
     [
         ({}, "This field is required"),
         ({"builtin": "none"}, "Select a valid choice"),
-        ({"builtin": "six-aspect"}, "There is a rubric “six-aspect” already"),
+        ({"builtin": "six-aspect"}, "A rubric named “six-aspect” already exists"),
         ({"builtin": "qa-pairwise", "metric": "tone"}, "Only the reference metric"),
         ({"builtin": "reference-metric", "metric": "事実"}, "plain letters"),
     ],

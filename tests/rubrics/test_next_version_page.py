@@ -84,7 +84,7 @@ def names(values: Values) -> list[str]:
 def test_the_form_sent_back_untouched_is_no_new_version(client: Client, address: str, values: Values) -> None:
     answer = client.post(address, values)
     assert answer.status_code == 422
-    assert "Nothing was changed" in answer.content.decode()
+    assert "Nothing changed" in answer.content.decode()
     assert newest().number == 1
 
 
@@ -108,7 +108,7 @@ def test_every_built_in_rubric_comes_through_the_form_unchanged(
     version = create_builtin_rubric(evaluation, builtin=builtin, name="mine", few_shot=[EXAMPLES[builtin]], user=None)
     address = reverse("rubric_next", args=["study", version.rubric_id])
     untouched = form_of(client.get(address).content)
-    assert "Nothing was changed" in client.post(address, untouched).content.decode()
+    assert "Nothing changed" in client.post(address, untouched).content.decode()
     client.post(address, untouched | {"instructions": "  Two.\n"})
     latest = RubricVersion.objects.get(rubric=version.rubric, number=2).spec()
     assert latest == replace(version.spec(), instructions="  Two.\n")
@@ -208,16 +208,16 @@ def test_an_answer_in_plain_text_with_its_pattern(client: Client, address: str, 
         ({"instructions": ""}, "This field is required"),
         ({"form-0-name": ""}, "This field is required"),
         ({"form-1-key": "helpfulness"}, "is listed twice"),
-        ({"form-0-name": "Usefulness"}, "is called “Helpfulness” in this evaluation"),
+        ({"form-0-name": "Usefulness"}, "is already named “Helpfulness” in this evaluation"),
         ({"form-0-key": "no good"}, "slug"),
-        ({"form-0-name": "事実", "form-0-key": ""}, "No key can be made from this name"),
-        ({"form-0-labels": "draw = SAME"}, "“draw” is no choice"),
+        ({"form-0-name": "事実", "form-0-key": ""}, "No key can be generated from this name"),
+        ({"form-0-labels": "draw = SAME"}, "unknown choice “draw”"),
         ({"form-0-labels": "tie"}, "not of the form"),
-        ({"form-0-labels": "tie = A"}, "no two the same"),
+        ({"form-0-labels": "tie = A"}, "a different label"),
         ({"placeholders": "{one}"}, "not of the form"),
-        ({"placeholders": "{one} = response_a"}, "has no place for response_b"),
-        ({"answer": "text"}, "answers one aspect"),
-        ({"form-TOTAL_FORMS": "0"}, "A rubric asks about one aspect at least"),
+        ({"placeholders": "{one} = response_a"}, "no placeholder for response_b"),
+        ({"answer": "text"}, "supports one aspect"),
+        ({"form-TOTAL_FORMS": "0"}, "Add at least one aspect"),
         ({"form-TOTAL_FORMS": "41"}, "at most 40"),
     ],
 )
@@ -251,10 +251,10 @@ def test_a_built_in_rubric_of_the_first_layout_can_be_continued_with_the_current
     assert offer in client.get(page).content.decode()
     assert form_of(client.get(editor).content)["instructions"] == "Compare them."
     first = client.get(editor + offer)
-    assert "has the current prompt layout" in first.content.decode()
+    assert "uses the current prompt layout" in first.content.decode()
     values = form_of(first.content)
     client.post(editor, values)
     newest = RubricVersion.objects.filter(rubric=rubric).latest("number")
     assert (newest.number, newest.spec()) == (2, SIX_ASPECT)
-    assert "has the current prompt layout" not in client.get(editor).content.decode()
+    assert "uses the current prompt layout" not in client.get(editor).content.decode()
     assert offer not in client.get(page).content.decode()

@@ -46,7 +46,7 @@ def test_placeholders_are_guessed_and_unknown_ones_named_in_one_sentence(client:
     answer = client.post(address, {"text": PASTED})
     page = html_of(answer)
     assert answer.status_code == 200
-    assert "Nothing here tells what <code>{tone}</code> stands for" in page
+    assert "Choose a meaning for <code>{tone}</code>" in page
     values = form_of(answer.content)
     assert [values[f"placeholder_{place}"] for place in range(4)] == ["query", "response_a", "response_b", ""]
 
@@ -79,7 +79,7 @@ def test_an_unresolved_placeholder_is_refused_by_the_editor(client: Client, addr
         sent = {**editor, "name": "open", "placeholders": placeholders}
         answer = client.post(reverse("rubric_write", args=["study"]), sent)
         assert answer.status_code == 422
-        assert "{{ answer_a }}, {{ answer_b }}: map each placeholder to one of query, context" in html_of(answer)
+        assert "{{ answer_a }}, {{ answer_b }}. Map each to one of query, context" in html_of(answer)
     assert RubricVersion.objects.count() == before
 
 
@@ -118,7 +118,7 @@ def test_a_prompt_without_a_place_for_what_the_data_has_is_warned_of_on_every_pa
     client: Client, evaluation: Evaluation, address: str
 ) -> None:
     make_comparison(evaluation, context="Light.")
-    words = "The prompt has no placeholder for the context."
+    words = "The rubric has no placeholder for the context"
     first = client.post(address, {"text": PASTED})
     assert words in html_of(first)
     values = form_of(first.content) | {"placeholder_3": "literal"}
@@ -136,7 +136,7 @@ def test_what_is_not_said_is_asked_again(client: Client, address: str) -> None:
     values = form_of(client.post(address, {"text": PASTED}).content)
     answer = client.post(address, values)
     assert answer.status_code == 422
-    assert "Say what {tone} stands for." in html_of(answer)
+    assert "Choose a meaning for {tone}." in html_of(answer)
 
 
 def test_a_literal_stays_and_the_editor_is_filled_in_with_everything(client: Client, address: str) -> None:
@@ -163,19 +163,19 @@ def test_what_a_person_says_of_the_placeholders_decides_the_kind(client: Client,
 def test_a_place_that_is_missing_is_said_above_the_editor(client: Client, address: str) -> None:
     values = form_of(client.post(address, {"text": "Only {response_a}"}).content)
     page = html_of(client.post(address, values))
-    assert "has no place for response_b" in page[: page.index('id="id_instructions"')]
+    assert "no placeholder for response_b" in page[: page.index('id="id_instructions"')]
 
 
 def test_a_text_without_placeholders_becomes_instructions(client: Client, address: str) -> None:
     answer = client.post(address, {"text": "Be fair."})
-    assert "names no placeholder" in html_of(answer)
+    assert "No placeholders such as" in html_of(answer)
     editor = form_of(client.post(address, form_of(answer.content)).content)
     assert (editor["instructions"], editor["placeholders"], editor["kind"]) == ("Be fair.", "", "pairwise")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "This field is required"), (" \n", "There is nothing in the text"), ("x" * 200_001, "too long")],
+    [("", "This field is required"), (" \n", "Paste a prompt."), ("x" * 200_001, "too long")],
 )
 def test_a_text_that_cannot_be_taken_comes_back_with_the_reason(
     client: Client, address: str, text: str, words: str

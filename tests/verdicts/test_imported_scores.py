@@ -254,7 +254,7 @@ def test_its_page_says_which_end_of_the_scale_is_better(client: Client, evaluati
     rubric = Rubric.objects.get(name="imported scores")
     text = html_of(client.get(reverse("rubric", args=[evaluation.slug, rubric.pk])))
     assert "1 to 3" in text
-    assert "The lower score is better. Only equal scores make a tie." in text
+    assert "Lower is better. Only equal scores count as a tie." in text
 
 
 def test_nobody_reviews_by_the_rubric_that_came_with_scores(evaluation: Evaluation) -> None:

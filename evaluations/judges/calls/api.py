@@ -22,7 +22,7 @@ operations = OperationRouter(tags=["runs"])
 
 
 class CallStatePaging(PageQuery):
-    state: str = Field("", max_length=20, description=f"only these: {', '.join(CALL_FILTERS)}")
+    state: str = Field("", max_length=20, description=f"one of {', '.join(CALL_FILTERS)}")
 
 
 @operations.get_one("/evaluations/{slug:slug}/runs/{int:pk}/calls", Scope.READ, CallPage)
@@ -30,8 +30,8 @@ def list_calls(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[
     """List calls with their replies, if you may see verdicts before you review."""
     row = get_run_or_404(request, slug, pk, Action.SEE_ALL)
     if paging.state and paging.state not in CALL_FILTERS:
-        fault = FieldError("query.state", f"One of {', '.join(CALL_FILTERS)}.")
-        raise Problem("invalid", "There is no such state of calls.", faults=[fault])
+        fault = FieldError("query.state", f"Must be one of {', '.join(CALL_FILTERS)}.")
+        raise Problem("invalid", "Unknown call state.", faults=[fault])
     calls = Call.all_rows.filter(CALL_FILTERS.get(paging.state, Q()), run=row)
     rows, next_cursor = paginate_by_cursor(paging, calls.select_related("comparison__query", "response__query"))
     return CallPage(items=[serialize_call(row) for row in rows], next=next_cursor)

@@ -209,8 +209,8 @@ def collect_batch(
 
 def unanswered_reason(remote: RemoteBatch) -> str:
     if remote.error:
-        return f"The server refused the batch: {remote.error}"
-    return f"The server answered nothing of the batch ({remote.state}): go on later, or ask each call by itself."
+        return f"The provider refused the batch: {remote.error}"
+    return f"The provider answered none of the batch ({remote.state}). Resume later, or use the live channel."
 
 
 def store_batch_lines(

@@ -37,16 +37,17 @@ def stop_or_wait_for_budget(
 
 
 RUN_USED_UP: Final = (
-    "The budget is used up: USD {spent} of {budget} are spent, and the next request may cost {next_cost}. Give the run "
-    "a larger budget and resume it."
+    "The budget is used up: USD {spent} of {budget} spent; the next request may cost "
+    "{next_cost}. Raise the budget, then resume the run."
 )
 GRANT_USED_UP: Final = (
-    "The budget of this evaluation at its endpoint is used up: USD {spent} of {budget} are spent, and the next request "
-    "may cost {next_cost}. Ask a site administrator for a larger one, then resume the run."
+    "This evaluation’s budget at the endpoint is used up: USD {spent} of {budget} spent; the "
+    "next request may cost {next_cost}. Ask a site administrator to raise it, then resume "
+    "the run."
 )
 DAY_USED_UP: Final = (
-    "The daily budget is used up: USD {spent} of {budget} are spent today, and the next request may cost {next_cost}. "
-    "Runs continue at 00:00 UTC, or once a site administrator raises it."
+    "The daily budget is used up: USD {spent} of {budget} spent today; the next request may "
+    "cost {next_cost}. Runs continue at 00:00 UTC, or when a site administrator raises it."
 )
 
 

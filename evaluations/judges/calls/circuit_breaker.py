@@ -113,8 +113,8 @@ def has_endpoint_answered(session: WorkSession) -> bool:
 
 def pause_sentence(failure: AttemptFailure, count: int) -> str:
     description = {
-        AttemptOutcome.UNREADABLE: "replies in a row could not be read",
+        AttemptOutcome.UNREADABLE: "replies in a row could not be parsed",
         AttemptOutcome.TRUNCATED: "replies in a row were cut off at the token limit",
         AttemptOutcome.TOO_LONG: "prompts in a row were too long for the model",
-    }.get(AttemptOutcome(failure.outcome), "requests in a row failed in the same way")
-    return f"{count} {description}. The last one: {failure.error} Fix the cause, then resume the run."
+    }.get(AttemptOutcome(failure.outcome), "requests in a row failed the same way")
+    return f"{count} {description}. Last error: {failure.error} Fix the cause, then resume the run."

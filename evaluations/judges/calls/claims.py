@@ -344,12 +344,14 @@ def is_budget_unbounded(session: WorkSession) -> bool:
 
 
 def stop_for_unbounded_budget(session: WorkSession) -> ClaimResult[ClaimedCall]:
-    reason = f"“{session.judge.model}” takes no limit of tokens, or its price is gone."
+    reason = f"“{session.judge.model}” accepts no token limit, or its price was removed."
     if not session.keeps_limit:
-        reason = f"a reply of “{session.judge.model}” went over the limit of {session.judge.max_tokens} tokens."
+        reason = f"a reply of “{session.judge.model}” exceeded the limit of {session.judge.max_tokens} tokens."
     stop_run(
         session.run,
-        f"The budget cannot be guaranteed: {reason} Enter its price with its longest reply, "
-        "or take the budget away, and resume the run.",
+        (
+            f"The budget cannot be guaranteed: {reason} Set its price and max tokens, or remove the "
+            "budget, then resume the run."
+        ),
     )
     return ClaimResult()

@@ -42,8 +42,10 @@ def return_some_expired_calls() -> int:
         suspects = mine.annotate(lost=lost).filter(lost__gte=MAX_LOST_ATTEMPTS).values_list("pk", flat=True)
         mine.filter(pk__in=list(suspects)).update(
             state=CallState.FAILED,
-            error=f"Set aside: the worker died {MAX_LOST_ATTEMPTS} times while this call was in flight. "
-            "Look at the worker's log, then retry it.",
+            error=(
+                f"Failed: the worker died {MAX_LOST_ATTEMPTS} times while this call was in flight. Check "
+                "the worker’s log, then retry."
+            ),
         )
     return len(calls)
 

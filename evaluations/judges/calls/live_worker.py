@@ -118,7 +118,7 @@ def stop_after_storage_failure(session: WorkSession, error: AnswersNotStored) ->
     """Stop a run whose answers cannot be stored, unless the database is only unreachable."""
     close_old_connections()
     with suppress(OperationalError, InterfaceError):
-        stop_run(session.run, f"{error} Make room or mend the database, then resume this run.")
+        stop_run(session.run, f"{error} Free disk space or repair the database, then resume this run.")
 
 
 def run_on_shared_loop(work: Coroutine[None, None, T]) -> T:
@@ -323,5 +323,5 @@ def store_with_retries(session: WorkSession, outcomes: Sequence[CallOutcome]) ->
         store_outcomes(session, outcomes)
     except (OperationalError, InterfaceError) as error:
         reason = str(error).partition("\n")[0]
-        raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and are lost: {reason}.") from error
+        raise AnswersNotStored(f"{len(outcomes)} answers could not be stored and were lost: {reason}.") from error
     return 0.0

@@ -22,7 +22,7 @@ from evaluations.llm.token_rates import MIN_CUT_TOKENS, TokenRates, profile_prom
 from evaluations.models.runs import Attempt, Call
 
 TRUNCATION_REMEDY: Final = (
-    "Give the server a larger context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile) and ask again."
+    "Increase the server’s context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile) and retry."
 )
 INITIAL_SAMPLES: Final = 32  # stored answers
 WELL_KNOWN_AFTER: Final = 64  # prompts

@@ -51,9 +51,9 @@ from evaluations.replies.reply_parser import (
 )
 
 REPARSE: Final = "reparse"  # the kind of job
-REPARSE_BEGAN: Final = "began to read replies again"
-REPARSE_PROGRESS: Final = "read some replies again"
-REPARSE_ENDED: Final = "read replies again"
+REPARSE_BEGAN: Final = "started re-parsing replies"
+REPARSE_PROGRESS: Final = "re-parsed some replies"
+REPARSE_ENDED: Final = "re-parsed replies"
 # The states that the parser decides on; the server decided on the others.
 REPARSABLE_STATES: Final = (CallState.ANSWERED, CallState.UNREADABLE, CallState.SUSPECT, CallState.TRUNCATED)
 PARSED_OUTCOMES: Final = (AttemptOutcome.ANSWERED, AttemptOutcome.UNREADABLE, AttemptOutcome.TRUNCATED)

@@ -37,11 +37,11 @@ class AttemptOut(Schema):
     model_returned: str
     tokens_in: int | None
     tokens_out: int | None
-    tokens_reasoning: int | None = Field(description="of tokens_out, where the server counts them apart")
+    tokens_reasoning: int | None = Field(description="share of tokens_out used for reasoning, if reported")
     cost_usd: float | None
     latency_ms: int
-    reasoning: str = Field(description="what the model thought, where told apart; never read for a verdict")
-    aspect: str = Field(description="the aspect that was asked for; empty where all were")
+    reasoning: str = Field(description="the model's reasoning, if reported; never parsed for a verdict")
+    aspect: str = Field(description="the aspect asked for; empty if all")
     error: str
 
 
@@ -60,7 +60,7 @@ class CallScoreOut(Schema):
 
 class CallDetailOut(CallOut):
     rationale: str
-    confirmed_by: PersonOut | None = Field(description="who decided that the verdict of a suspect call counts")
+    confirmed_by: PersonOut | None = Field(description="who confirmed the verdict of a suspect call")
     confirmed_at: datetime | None
     attempts: list[AttemptOut]
     verdicts: list[CallVerdictOut]

@@ -28,15 +28,15 @@ def confirm_suspect_call(call: Call, *, user: User) -> None:
     calls = Call.all_rows.select_for_update(of=("self",)).select_related("judge__evaluation", *REPARSE_RELATIONS)
     row = calls.get(pk=call.pk)
     if row.state != CallState.SUSPECT:
-        raise InputRefused(f"Only a suspect call can be confirmed: this one is {row.state.replace('_', ' ')}.")
+        raise InputRefused(f"Only suspect calls can be confirmed. This one is {row.state.replace('_', ' ')}.")
     if not row.is_confirmable:
-        raise InputRefused("This call was imported without its reply: there is no verdict to confirm.")
+        raise InputRefused("This call was imported without a reply, so there is no verdict to confirm.")
     session, root = make_work_session(find_latest_run(row.judge), RetryPolicy()), row.copied_from_id or row.pk
     replies = load_attempts([root], PARSED_OUTCOMES).get(root, ())
     readings = parse_call_replies(session, row, replies, {}, is_confirmed=True)
     readable = [reading for reading in readings if isinstance(reading.read, ParsedReply)]
     if not readable:
-        raise InputRefused("The stored reply of this call can no longer be read: ask it again instead.")
+        raise InputRefused("The stored reply can no longer be parsed. Retry the call instead.")
     correct_answers(session, [outcome_of_reading(row, readable[-1])])
     Call.all_rows.filter(pk=row.pk).update(confirmed_by=user, confirmed_at=timezone.now())
     call.refresh_from_db()

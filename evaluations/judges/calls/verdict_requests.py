@@ -142,7 +142,7 @@ def settings_unsupported_by_dialect(judge: Judge) -> RequestShape:
 def session_server(session: WorkSession) -> Server:
     endpoint = session.judge.endpoint
     if endpoint is None:
-        raise StopRun("This judge has no endpoint to ask.")
+        raise StopRun("This judge has no endpoint.")
     return server_for_endpoint(endpoint)
 
 
@@ -193,7 +193,7 @@ def outcome_from_answer(
     )
 
 
-FLAWED_ERROR = "The server could not hold the model to the form of the reply."
+FLAWED_ERROR = "The server could not enforce the output format."
 
 
 def attempt_from_answer(answer: Answer, latency_ms: int) -> dict[str, object]:
@@ -334,8 +334,11 @@ def outcome_of_refused_shape(
 
 def final_refusal_message(session: WorkSession, error: FormatRefused) -> str:
     if not session.judge.reply_shape:
-        return f"{error} Make a judge that is asked in another mode, or in mode auto."
-    return f"{error} It took this judge's requests before: make a new judge, which finds out anew what it takes."
+        return f"{error} Create a judge with another output format, or auto."
+    return (
+        f"{error} The server accepted this judge’s requests before. Create a new judge to detect "
+        "its capabilities again."
+    )
 
 
 def outcome_of_outage(
@@ -374,7 +377,7 @@ def outcome_of_fault(session: WorkSession, call: ClaimedCall, error: Retry, atte
         )
     if error.unreachable:
         return make_stopped_outcome(call, attempt, str(error), unsent=True)
-    return make_failed_outcome(call, CallState.FAILED, attempt, f"Asked {tried} times without an answer. {error}")
+    return make_failed_outcome(call, CallState.FAILED, attempt, f"No answer after {tried} tries. {error}")
 
 
 def outcome_of_timeout(
@@ -386,8 +389,8 @@ def outcome_of_timeout(
         wait = session.retry_policy.wait_after_timeout(tried, seconds, random.random())
         return replace(make_retry_outcome(call, attempt, str(error)), wait_seconds=wait)
     sentence = (
-        f"Asked {tried} times, and no answer came within {seconds:g} seconds. "
-        "Raise the endpoint's timeout or lower its requests at once."
+        f"No answer within {seconds:g} seconds after {tried} tries. Raise the endpoint’s timeout "
+        "or lower its max concurrency."
     )
     return make_failed_outcome(call, CallState.FAILED, attempt, sentence)
 

@@ -38,7 +38,7 @@ def call_confirm(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
         confirm_suspect_call(row, user=request.user)
     except InputRefused as refused:
         return render_call(request, row, refused=str(refused), status=422)
-    messages.success(request, "Confirmed. The verdict counts now.")
+    messages.success(request, "Verdict confirmed. It counts now.")
     return redirect("call", slug, pk)
 
 

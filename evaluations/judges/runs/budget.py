@@ -142,23 +142,23 @@ def transfer_reservations(calls: Iterable[Call], run: Run) -> list[Call]:
 def refuse_invalid_budget(judge: Judge, budget: int | None) -> None:
     """Refuse a budget that cannot be guaranteed: it needs a price, and a bound on the cost of a reply."""
     if budget is not None and budget <= 0:
-        raise InputRefused("A budget is more than 0 USD.")
+        raise InputRefused("The budget must be more than USD 0.")
     if judge.kind != JudgeKind.LLM or judge.endpoint is None:
         return
     grant = find_grant(judge.endpoint, judge.evaluation)
     has_other_budget = judge.endpoint.daily_budget is not None or (grant is not None and grant.budget is not None)
     if budget is None and not has_other_budget:
         return
-    remedy = "ask a site administrator to set it" if has_other_budget else "set its price, or leave the budget out"
+    remedy = "Ask a site administrator to set it." if has_other_budget else "Set its price, or remove the budget."
     price = find_judge_price(judge)
     if price is None:
         raise InputRefused(
-            f"No price is known for “{judge.model}” at “{judge.endpoint}”, so no budget can be guaranteed: {remedy}."
+            f"No price is set for “{judge.model}” at “{judge.endpoint}”, so a budget cannot be guaranteed. {remedy}"
         )
     if max_reply_tokens(judge, price) is None:
-        remedy = f"enter the longest reply of “{judge.model}” with its price"
-        remedy = f"or {remedy}" if has_other_budget else f"{remedy}, or leave the budget out"
+        remedy = f"set the longest reply of “{judge.model}” with its price"
+        remedy = f"or {remedy}" if has_other_budget else f"{remedy}, or remove the budget"
         raise InputRefused(
-            f"“{judge.name}” may reply at any length, so no budget can be guaranteed: create a judge with a limit of "
-            f"tokens, {remedy}."
+            f"“{judge.name}” has no max tokens, so a budget cannot be guaranteed. Create a judge with "
+            f"max tokens, {remedy}."
         )

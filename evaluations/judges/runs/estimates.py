@@ -227,7 +227,7 @@ def estimate_run(
 
 def estimate_baseline_run(expected: ExpectedCalls) -> RunEstimate:
     nothing, minutes = ValueRange(0, 0), expected.to_ask * SECONDS_PER_BASELINE_CALL / 60
-    assumptions = ("A rule makes no requests and costs nothing; it answers about 500 calls a second.",)
+    assumptions = ("Rule-based: no requests, no cost, about 500 calls/s.",)
     return RunEstimate(expected, nothing, nothing, nothing, nothing, ValueRange(minutes, minutes), assumptions)
 
 
@@ -279,9 +279,11 @@ def estimate_from_observed(
         tokens_out=out,
         seconds_a_request=ValueRange(observed.seconds_a_request, observed.seconds_a_request),
         assumptions=(
-            f"{describe_prompt_basis(prompts)}, corrected by what the server counted for {observed.calls} earlier "
-            "calls of this model, repairs and retries included.",
-            f"Replies as in those calls: {out.low:,.0f} to {out.high:,.0f} tokens a call.",
+            (
+                f"{describe_prompt_basis(prompts)}, corrected by {observed.calls} earlier calls of this "
+                "model, with retries."
+            ),
+            f"Replies: {out.low:,.0f} to {out.high:,.0f} tokens per call, as in those calls.",
             *more_assumptions,
         ),
     )
@@ -304,7 +306,7 @@ def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[
         tokens_out=reply.plus(VERDICT_TOKEN_RANGE) if two_steps else reply.times(replies),
         seconds_a_request=SECONDS_PER_REQUEST,
         assumptions=(
-            f"{describe_prompt_basis(prompts)}; the server may count from 20 % fewer to 25 % more.",
+            f"{describe_prompt_basis(prompts)}; the actual count may be 20% lower to 25% higher.",
             f"Assumed, since too few calls of this model are known: replies of {reply.low:,.0f} to {reply.high:,.0f} "
             f"tokens{' and a verdict of at most 50' if two_steps else ''}, and nothing asked twice.",
             *describe_aspect_requests(judge, spec),
@@ -315,13 +317,13 @@ def estimate_from_assumptions(judge: Judge, spec: RubricSpec, prompts: Sequence[
 def describe_aspect_requests(judge: Judge, spec: RubricSpec) -> tuple[str, ...]:
     if not judge.one_aspect_per_call:
         return ()
-    return (f"One aspect per call: {len(spec.aspects)} requests for each call, each with the whole material.",)
+    return (f"One aspect per call: {len(spec.aspects)} requests per call, each with the full prompt.",)
 
 
 def describe_prompt_basis(prompts: Sequence[float]) -> str:
     return (
-        f"Prompts: {fmean(prompts or [0]):,.0f} tokens on average, from {len(prompts)} of them, at four characters "
-        "of ASCII or one other character a token"
+        f"Prompts: {fmean(prompts or [0]):,.0f} tokens on average, sampled from {len(prompts)} (4 "
+        "ASCII characters or 1 other character per token)"
     )
 
 
@@ -341,13 +343,11 @@ def estimate_token_cost(price: Price, tokens_in: float, tokens_out: float, reque
 
 def describe_price_basis(judge: Judge, price: Price | None, is_batch: bool) -> str:
     if price is None:
-        return f"No price is known for “{judge.model}” at “{judge.endpoint}”: set it to see what this costs."
-    part = f", of which the Batch API takes {price.batch_percent}%" if is_batch else ""
+        return f"No price is set for “{judge.model}” at “{judge.endpoint}”. Set it to see the cost."
+    part = f", at {price.batch_percent}% with the Batch API" if is_batch else ""
     origin = f"List price, {price.source}. " if price.source else ""
     price_in, price_out = format_exact_usd(price.tokens_in), format_exact_usd(price.tokens_out)
-    return (
-        f"{origin}A million tokens cost USD {price_in} in and {price_out} out{part}; cached ones are counted as others."
-    )
+    return f"{origin}USD {price_in} in and {price_out} out per million tokens{part}; prompt caching ignored."
 
 
 def estimate_call_minutes(judge: Judge, call: CallEstimate) -> ValueRange:
@@ -371,12 +371,12 @@ def find_slowest_limit(judge: Judge, call: CallEstimate, seconds: float, tokens:
 
 def describe_time_basis(judge: Judge, call: CallEstimate, is_batch: bool) -> str:
     if is_batch:
-        return "Servers of the Batch API promise an answer within a day."
+        return "Batch API: answers within a day."
     endpoint, seconds = judge.endpoint, call.seconds_a_request
     assert endpoint is not None
     limits = (("requests", endpoint.requests_per_minute), ("tokens", endpoint.tokens_per_minute))
-    per_minute = "".join(f", at most {limit:,} {unit} a minute" for unit, limit in limits if limit)
+    per_minute = "".join(f", up to {limit:,} {unit}/min" for unit, limit in limits if limit)
     is_observed = seconds.low == seconds.high
-    duration = f"{seconds.low:.1f} seconds each, as before" if is_observed else "assumed 2 to 10 seconds each"
-    at_once = endpoint.max_in_flight or f"an assumed {DEFAULT_IN_FLIGHT}"
-    return f"Time: {at_once} requests at once{per_minute}, {duration}."
+    duration = f"{seconds.low:.1f} s each, as measured" if is_observed else "2 to 10 s each (assumed)"
+    at_once = endpoint.max_in_flight or f"{DEFAULT_IN_FLIGHT} (assumed)"
+    return f"Time: {at_once} requests in parallel{per_minute}, {duration}."

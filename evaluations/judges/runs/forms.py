@@ -102,6 +102,6 @@ class RunForm(forms.Form):
 class RetryForm(forms.Form):
     states = forms.MultipleChoiceField(
         choices=[(state, state.replace("_", " ")) for state in RETRYABLE_STATES],
-        error_messages={"required": "Choose what is to be asked again."},
+        error_messages={"required": "Choose which calls to retry."},
     )
     budget = BudgetField(help_text="Never exceeded. Empty: no budget.")

@@ -25,7 +25,7 @@ class RunEstimateOut(Schema):
     requests: RangeOut
     tokens_in: RangeOut
     tokens_out: RangeOut
-    cost_usd: RangeOut | None = Field(description="null where no price is known")
+    cost_usd: RangeOut | None = Field(description="null if no price is known")
     minutes: RangeOut | None
     assumptions: list[str]
 
@@ -57,7 +57,7 @@ class RunOut(Schema):
     id: int
     judge: int
     judge_name: str
-    batch: str = Field(description="runs that were started together share it")
+    batch: str = Field(description="shared by runs that were started together")
     state: RunState
     channel: RunChannel
     orders: RunOrders
@@ -67,8 +67,8 @@ class RunOut(Schema):
     budget_usd: float | None
     spent_usd: float
     stop_reason: str
-    waits_for: str = Field(description="of a running run whose endpoint does not answer: since when; else empty")
-    next_try_at: datetime | None = Field(description="when the endpoint is asked again, by a free request")
+    waits_for: str = Field(description="why a running run waits for its endpoint; else empty")
+    next_try_at: datetime | None = Field(description="when the endpoint is checked again with a free request")
     person: PersonOut | None
     created_at: datetime
     started_at: datetime | None

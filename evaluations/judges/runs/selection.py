@@ -134,9 +134,9 @@ def refuse_impossible_selection(selection: Selection) -> None:
     judge = selection.judge
     refuse_archived_judge(judge)
     if judge.kind == JudgeKind.IMPORTED:
-        raise InputRefused(f"“{judge.name}” came with an import: there is no one to ask.")
+        raise InputRefused(f"“{judge.name}” was imported and cannot be run.")
     if selection.orders not in set(RunOrders):
-        raise InputRefused(f"Orders are one of {', '.join(RunOrders)}.")
+        raise InputRefused(f"Orders must be one of {', '.join(RunOrders)}.")
     refuse_invalid_samples(judge, selection.samples)
     if selection.limit is not None and selection.limit < 1:
         raise InputRefused(f"The limit must be at least 1 {selection.column}.")
@@ -146,30 +146,28 @@ def refuse_impossible_selection(selection: Selection) -> None:
 
 def refuse_archived_judge(judge: Judge) -> None:
     if judge.archived_at:
-        raise InputRefused(f"“{judge.name}” is archived: restore it on its page, then run it.")
+        raise InputRefused(f"“{judge.name}” is archived. Restore it first.")
 
 
 def refuse_invalid_samples(judge: Judge, samples: int) -> None:
     if not 1 <= samples <= MAX_SAMPLES:
-        raise InputRefused(f"Samples: a whole number from 1 to {MAX_SAMPLES}.")
+        raise InputRefused(f"Samples must be a whole number from 1 to {MAX_SAMPLES}.")
     if samples == 1:
         return
     if judge.kind == JudgeKind.RULE:
-        raise InputRefused(f"“{judge.name}” would give the same answer {samples} times: ask it for one sample.")
+        raise InputRefused(f"“{judge.name}” would give the same answer {samples} times. Use one sample.")
     if judge.temperature == 0 and judge.seed is None:
         raise InputRefused(
-            f"“{judge.name}” would give the same answer {samples} times: ask it for one sample, "
-            "or make a judge with a seed or a temperature above 0."
+            f"“{judge.name}” would give the same answer {samples} times. Use one sample, or create a "
+            "judge with a seed or a temperature above 0."
         )
 
 
 def refuse_invalid_states(judge: Judge, states: Sequence[str]) -> None:
     if unknown := [state for state in states if state not in RETRYABLE_STATES]:
-        raise InputRefused(
-            f"Calls can be asked again that are {join_with_or(RETRYABLE_STATES)}: “{unknown[0]}” is none of these."
-        )
+        raise InputRefused(f"“{unknown[0]}” calls cannot be retried. Choose {join_with_or(RETRYABLE_STATES)}.")
     if states and not Call.objects.filter(judge=judge, state__in=states).exists():
-        raise InputRefused(f"No call of “{judge.name}” is {join_with_or(states)}: there is nothing to ask again.")
+        raise InputRefused(f"“{judge.name}” has no {join_with_or(states)} calls to retry.")
 
 
 def join_with_or(words: Sequence[str]) -> str:
@@ -180,16 +178,18 @@ def join_with_or(words: Sequence[str]) -> str:
 
 def refuse_invalid_subject(selection: Selection) -> None:
     if selection.sliced and selection.judge.is_pointwise:
-        raise InputRefused(f"“{selection.judge.name}” scores single responses: a slice is of comparisons.")
+        raise InputRefused(
+            f"“{selection.judge.name}” scores single responses, so a saved filter of comparisons does not apply."
+        )
     if selection.sliced and not select_subject_ids(selection).exists():
-        raise InputRefused(f"The slice {selection.sliced.in_words()}, has no comparison.")
+        raise InputRefused(f"The saved filter {selection.sliced.in_words()}, matches no comparisons.")
     judge, is_empty = selection.judge, not select_subject_ids(selection).exists()
     of_other_kind = selection.comparison if judge.is_pointwise else selection.response
     if of_other_kind or (selection.is_one and is_empty):
-        raise InputRefused(f"“{judge.name}” cannot be asked about this: choose a {selection.column} of its evaluation.")
+        raise InputRefused(f"“{judge.name}” cannot judge this. Choose a {selection.column} of its evaluation.")
     if is_empty:
         what = "comparisons" if selection.column == "comparison" else "responses or comparisons"
-        raise InputRefused(f"There is nothing to judge yet: import {what} first.")
+        raise InputRefused(f"Nothing to judge yet. Import {what} first.")
 
 
 def select_comparisons(selection: Selection) -> "QuerySet[Comparison]":

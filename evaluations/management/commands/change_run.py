@@ -16,15 +16,17 @@ NO_BUDGET = "none"
 
 
 class Command(ProductCommand):
-    help = "Pause, resume or cancel a run, or change its budget; prints how it stands then as JSON."
+    help = "Pause, resume or cancel a run, or change its budget. Prints the run as JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("run", type=int, help="its number, as run_judge prints it")
+        parser.add_argument("run", type=int, help="run number, as run_judge prints it")
         move = parser.add_mutually_exclusive_group()
-        move.add_argument("--pause", action="store_true", help="ask nothing more for now")
-        move.add_argument("--resume", action="store_true", help="go on; a stopped run too, once its cause is mended")
-        move.add_argument("--cancel", action="store_true", help="ask nothing more")
-        parser.add_argument("--budget", metavar="USD", help=f"spend no more than this; “{NO_BUDGET}”: no bound")
+        move.add_argument("--pause", action="store_true", help="send no more requests for now")
+        move.add_argument(
+            "--resume", action="store_true", help="continue a paused run, or a stopped one once the cause is fixed"
+        )
+        move.add_argument("--cancel", action="store_true", help="send no more requests")
+        parser.add_argument("--budget", metavar="USD", help=f"hard cap; “{NO_BUDGET}” removes it")
 
     def handle(self, *args: object, **options: object) -> None:
         self.stdout.write(json.dumps(summarize_run(change_run(options))))
@@ -36,7 +38,7 @@ def change_run(options: CommandOptions) -> Run:
     if run is None:
         raise InputRefused(f"There is no run {options['run']}.")
     if not any(options[option] for option in ("pause", "resume", "cancel", "budget")):
-        raise InputRefused("Say what to change: --pause, --resume, --cancel or --budget USD.")
+        raise InputRefused("Nothing to change. Use --pause, --resume, --cancel or --budget USD.")
     if options["budget"]:
         budget = options["budget"]
         change_budget(run, None if budget == NO_BUDGET else parse_budget_usd(budget, "Budget"), user=None)

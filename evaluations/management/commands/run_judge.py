@@ -36,30 +36,32 @@ POLL_SECONDS = 0.3
 
 class Command(ProductCommand):
     help = (
-        "Send a judge, or a panel of them, through an evaluation's comparisons or responses; the last line of each "
-        "run is JSON: how many calls stand in which state, and what they cost."
+        "Run one judge or a panel on an evaluation's comparisons or responses. Prints one line "
+        "of JSON per run: calls by state and cost."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
-        parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat it for a panel")
+        parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat for a panel")
         parser.add_argument("--orders", default="both", choices=[str(value) for value in RunOrders])
-        parser.add_argument("--samples", type=int, default=1, metavar="N", help="ask each so often")
-        parser.add_argument("--slice", metavar="NAME", help="only comparisons of this saved slice")
+        parser.add_argument("--samples", type=int, default=1, metavar="N", help="samples per comparison")
+        parser.add_argument("--slice", metavar="NAME", help="only comparisons that match this saved filter")
         parser.add_argument(
-            "--limit", type=int, metavar="N", help="only so many comparisons, those people meet first, or responses"
+            "--limit", type=int, metavar="N", help="only so many comparisons or responses, in review order"
         )
-        parser.add_argument("--budget", metavar="USD", help="each run spends no more (needs a known price)")
-        parser.add_argument("--ask-failures-again", action="store_true", help="also what was answered, but not usably")
+        parser.add_argument("--budget", metavar="USD", help="hard cap per run (needs a price)")
+        parser.add_argument("--ask-failures-again", action="store_true", help="also retry unusable answers")
         parser.add_argument(
             "--retry", nargs="+", metavar="STATE", help="only calls in these states, such as unreadable or failed"
         )
         channels = [str(value) for value in RunChannel]
         parser.add_argument("--channel", default="live", choices=channels, help="batch: through the Batch API")
         parser.add_argument(
-            "--estimate", action="store_true", help="print what it would take as JSON, and start nothing"
+            "--estimate", action="store_true", help="print the estimate as JSON without starting anything"
         )
-        parser.add_argument("--wait", action="store_true", help="until it ends; works the calls here if no worker runs")
+        parser.add_argument(
+            "--wait", action="store_true", help="wait until the runs end; does the work here if no worker is running"
+        )
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
         judges = find_judges(slug, options["judge"])

@@ -15,7 +15,7 @@ def test_the_command_reads_to_the_end_and_says_what_changed(capsys: pytest.Captu
     make_comparison(evaluation)
     with llm_server() as server:
         run_judge_here(make_llm_judge(evaluation, server.base_url))
-    call_command("reread_replies", "study", judge="judge")
+    call_command("reparse_replies", "study", judge="judge")
     assert json.loads(capsys.readouterr().out) == {"calls": 2, "counts": {"unchanged": 2}, "changes": {}}
 
 
@@ -30,4 +30,4 @@ def test_the_command_reads_to_the_end_and_says_what_changed(capsys: pytest.Captu
 def test_bad_input_is_one_line(slug: str, judge: str, problem: str) -> None:
     make_baseline_judge(make_evaluation(slug="study"))
     with pytest.raises(CommandError, match=problem):
-        call_command("reread_replies", slug, judge=judge)
+        call_command("reparse_replies", slug, judge=judge)

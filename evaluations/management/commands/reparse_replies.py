@@ -1,4 +1,4 @@
-"""``manage.py reread_replies SLUG --judge NAME``"""
+"""``manage.py reparse_replies SLUG --judge NAME``"""
 
 import json
 from argparse import ArgumentParser
@@ -10,7 +10,7 @@ from evaluations.management.product_command import ProductCommand, find_judges
 
 
 class Command(ProductCommand):
-    help = "Read a judge's stored replies again, here and to the end; nothing is asked. Prints what changed as JSON."
+    help = "Re-parse a judge's stored replies here, at no cost. Prints the changes as JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
