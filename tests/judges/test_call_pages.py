@@ -49,7 +49,7 @@ def test_every_request_stands_there_in_order_with_what_came_back(owner: User, ev
         work_run_here(start_run(make_llm_judge(evaluation, server.base_url), user=None, orders="as-stored"))
     shown = page(owner, Call.objects.get())
     assert shown.index("retried") < shown.index("not JSON at all")
-    for told in ("500", "nothing", "stop", "test-model", "20", "unknown", " ms", "unreadable"):
+    for told in ("500", "$0.00", "stop", "test-model", "20", "unknown", " ms", "unreadable"):
         assert told in shown
 
 

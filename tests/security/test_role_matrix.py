@@ -52,7 +52,8 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     "give_comparisons upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
     "make_pairs hold_file_against put_in_one_cluster write_rubric create_rubric_from_template write_version "
     "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge try_judge start_runs estimate_runs "
-    "pause_run resume_run cancel_run try_endpoint_now set_budget retry_run reparse_run confirm_call create_review_queue "
+    "pause_run resume_run cancel_run try_endpoint_now set_budget retry_run reparse_run confirm_call "
+    "create_review_queue "
     "preview_review_queue delete_run "
     "create_calibration_queue assign_review_queue close_review_queue reopen_review_queue add_webhook change_webhook "
     "send_test stop_webhook start_webhook renew_webhook_secret send_again cancel_export rename_slice delete_slice",
