@@ -41,7 +41,7 @@ from evaluations.members.services import delete_ended_sessions
 from evaluations.models.jobs import Worker
 from evaluations.models.runs import Run
 from evaluations.operations.call_totals import add_new_attempts
-from evaluations.overview import stored_results
+from evaluations.overview import deletion, stored_results
 from evaluations.reports import served_reports
 from evaluations.reviews.queues import items
 from evaluations.reviews.queues.reservations import release_expired_reservations
@@ -69,7 +69,7 @@ MAX_HANDOVERS: Final = 4
 # Importing these registers their kinds of jobs.
 JOB_MODULES: Final = (
     *(comparisons_services, storage, undo, search_services, label_updates, items, rendered_texts),
-    *(progress_recount, served_reports, stored_results),
+    *(progress_recount, served_reports, stored_results, deletion),
     *(outages, planner, reply_reparse, deliveries, exports_services),
 )
 

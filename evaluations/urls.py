@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/settings", evaluation_settings.evaluation_settings, name="evaluation_settings"),
     path("e/<slug:slug>/settings/archive", evaluation_settings.evaluation_archive, name="evaluation_archive"),
     path("e/<slug:slug>/settings/restore", evaluation_settings.evaluation_restore, name="evaluation_restore"),
+    path("e/<slug:slug>/settings/delete", overview.evaluation_delete, name="evaluation_delete"),
     path("e/<slug:slug>/settings/activity", overview.activity, name="activity"),
     path("evaluation-names", evaluation_names, name="evaluation_names"),
     path("help", overview.help_page, name="help"),

@@ -23,15 +23,15 @@ from evaluations.models.rubrics import RubricVersion
 from evaluations.web.forms import MultilineField
 
 REVEAL_CHOICES = [
-    (Reveal.BLIND, "Blind first: after they saved their own choices"),
+    (Reveal.BLIND, "After the reviewer’s first save"),
     (Reveal.SHOWN, "From the start"),
     (Reveal.NEVER, "Never"),
-    (Reveal.RANDOMISED, "Drawn at random for each comparison: blind first, or from the start"),
+    (Reveal.RANDOMISED, "Random per comparison: after the first save, or from the start"),
 ]
 
 LABEL_POLICY_CHOICES = [
-    (LabelPolicy.PEOPLE_THEN_JUDGES, "On people, and where nobody voted on judges: a panel, else one judge"),
-    (LabelPolicy.PEOPLE, "On people alone"),
+    (LabelPolicy.PEOPLE_THEN_JUDGES, "Reviewers; without votes, a judge panel or a single judge"),
+    (LabelPolicy.PEOPLE, "Reviewers only"),
 ]
 
 
@@ -42,65 +42,53 @@ class RubricVersionField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 class ShownJudgeField(forms.ModelChoiceField):  # type: ignore[type-arg]
     def label_from_instance(self, obj: Judge) -> str:
-        return f"{obj.name} – baseline, not an LLM" if obj.is_baseline else obj.name
+        return f"{obj.name} (rule-based)" if obj.is_baseline else obj.name
 
 
 class SettingsForm(forms.Form):
     name = forms.CharField(max_length=200)
     description = MultilineField(rows=3, required=False)
     guidelines = MultilineField(
-        rows=8,
-        required=False,
-        help_text="What reviewers should know beforehand: one key away on their page, and a page of their own. "
-        "Markdown is understood. A change is announced once to everyone who reviewed before it.",
+        rows=8, required=False, help_text="Markdown. Reviewers see a notice once after each change."
     )
     review_rubric = RubricVersionField(
         RubricVersion.objects.none(),
         label="Rubric for reviews",
         required=False,
-        empty_label="None: nobody can review",
-        help_text="What people are asked. Reviews made by another version stay, and are counted as theirs.",
+        empty_label="None (no reviews)",
+        help_text="Reviews by earlier versions are kept.",
     )
     reviews_wanted = forms.IntegerField(
-        label="Reviews wanted",
+        label="Reviews per comparison",
         min_value=1,
         max_value=MAX_REVIEWS_WANTED,
-        help_text="How many different people should review each comparison; a queue can ask for more or fewer. What "
-        "has enough is given to nobody else, and agreement among people needs at least 2.",
+        help_text="At least 2 to measure agreement among reviewers.",
     )
     reservation_minutes = forms.IntegerField(
-        label="Kept for a reviewer, in minutes",
+        label="Reservation (min)",
         min_value=1,
         max_value=MAX_RESERVATION_MINUTES,
-        help_text="How long a comparison that someone has open is kept for them, so that no two people do the same one "
-        "needlessly. Then it is free for others; whoever saves it later still can.",
+        help_text="How long an open comparison is reserved for its reviewer.",
     )
     shown_judge = ShownJudgeField(
-        Judge.objects.none(),
-        label="Judge shown to reviewers",
-        required=False,
-        empty_label="None",
-        help_text="Whose choices stand beside a reviewer’s own.",
+        Judge.objects.none(), label="Judge shown to reviewers", required=False, empty_label="None"
     )
     reveal = forms.ChoiceField(
-        label="When reviewers see the judge’s choices",
+        label="Judge revealed",
         choices=REVEAL_CHOICES,
         widget=forms.RadioSelect,
-        help_text="Blind first keeps people’s first choices their own: agreement is computed from these. Drawn at "
-        "random, the report can say how far people follow the judge.",
+        help_text="Agreement is computed from choices made before the reveal. Random lets you measure anchoring.",
     )
     label_policy = forms.ChoiceField(
-        label="What a label may rest on",
+        label="Label source",
         choices=LABEL_POLICY_CHOICES,
         widget=forms.RadioSelect,
-        help_text="An adjudication comes before the majority of people, and that before a single person. A split among "
-        "people stays open: no judge breaks it. Baselines never label, and every label says what it rests on.",
+        help_text="Resolutions come first, then the majority. Judges never break a tie among reviewers.",
     )
     resolve_judge_disagreements = forms.BooleanField(
-        label="Settle differences with the judge too",
+        label="Treat judge disagreements as open",
         required=False,
-        help_text="Comparisons on which people and the shown judge differ then line up among the disagreements, beside "
-        "those on which people differ.",
+        help_text="Lists comparisons where reviewers and the shown judge differ under Disagreements.",
     )
 
     def __init__(self, data: QueryDict | None, *, evaluation: Evaluation) -> None:

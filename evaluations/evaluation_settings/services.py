@@ -52,15 +52,23 @@ def read_settings(evaluation: Evaluation) -> EvaluationSettings:
 
 def change_settings(evaluation: Evaluation, settings: EvaluationSettings, *, user: User | None) -> Evaluation:
     if not settings.name.strip():
-        raise InputRefused("An evaluation needs a name.", field="name")
+        raise InputRefused("Enter a name.", field="name")
     if settings.review_rubric and settings.review_rubric not in list_review_rubrics(evaluation):
-        raise InputRefused("People cannot review by this rubric here.", field="review_rubric")
+        raise InputRefused(
+            "This rubric cannot be used for reviews. Choose a version of this evaluation.", field="review_rubric"
+        )
     if settings.shown_judge and settings.shown_judge not in list_showable_judges(evaluation):
-        raise InputRefused("There is no such judge here.", field="shown_judge")
+        raise InputRefused(
+            "This judge is not in the evaluation, or is archived. Choose another one.", field="shown_judge"
+        )
     if not 1 <= settings.reviews_wanted <= MAX_REVIEWS_WANTED:
-        raise InputRefused(f"Reviews wanted: a number from 1 to {MAX_REVIEWS_WANTED}.", field="reviews_wanted")
+        raise InputRefused(
+            f"Reviews per comparison must be between 1 and {MAX_REVIEWS_WANTED}.", field="reviews_wanted"
+        )
     if not 1 <= settings.reservation_minutes <= MAX_RESERVATION_MINUTES:
-        raise InputRefused(f"Minutes: a number from 1 to {MAX_RESERVATION_MINUTES:,}.", field="reservation_minutes")
+        raise InputRefused(
+            f"Reservation must be between 1 and {MAX_RESERVATION_MINUTES:,} minutes.", field="reservation_minutes"
+        )
     texts = {name: normalize_lines(getattr(settings, name)) for name in ("name", "description", "guidelines")}
     changes = {name: getattr(settings, name) for name in SETTINGS_COLUMNS} | texts
     return change_evaluation(evaluation, changes, user=user)

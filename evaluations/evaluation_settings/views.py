@@ -57,7 +57,7 @@ def evaluation_archive(request: AuthenticatedRequest, slug: str) -> HttpResponse
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     move_to_archive(evaluation, user=user)
-    messages.success(request, f"“{evaluation.name}” is archived. It stands under “Archived”, and can be brought back.")
+    messages.success(request, f"“{evaluation.name}” archived. Restore it in its settings.")
     return redirect("evaluations")
 
 
@@ -66,7 +66,7 @@ def evaluation_restore(request: AuthenticatedRequest, slug: str) -> HttpResponse
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     take_from_archive(evaluation, user=user)
-    messages.success(request, f"“{evaluation.name}” is back.")
+    messages.success(request, f"“{evaluation.name}” restored.")
     return redirect("evaluation", slug)
 
 

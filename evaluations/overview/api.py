@@ -13,8 +13,11 @@ from evaluations.domain.roles import Role, Scope
 from evaluations.evaluation_settings.services import move_to_archive, take_from_archive
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.users import Membership
+from evaluations.overview import deletion
 from evaluations.overview import services as overview_services
 from evaluations.overview.schemas import (
+    EvaluationDeletionIn,
+    EvaluationDeletionOut,
     EvaluationDetailOut,
     EvaluationIn,
     EvaluationOut,
@@ -89,11 +92,19 @@ def archive_evaluation(request: AuthenticatedRequest, slug: str, body: EmptyIn |
     return serialize_evaluation(move_to_archive(evaluation, user=user), cast(Role, get_role(user, evaluation)))
 
 
-@operations.do("/evaluations/{slug:slug}/bring-back", Scope.ADMIN, EvaluationOut)
-def bring_back_evaluation(request: AuthenticatedRequest, slug: str, body: EmptyIn | None = None) -> EvaluationOut:
+@operations.do("/evaluations/{slug:slug}/restore", Scope.ADMIN, EvaluationOut)
+def restore_evaluation(request: AuthenticatedRequest, slug: str, body: EmptyIn | None = None) -> EvaluationOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     return serialize_evaluation(take_from_archive(evaluation, user=user), cast(Role, get_role(user, evaluation)))
+
+
+@operations.do("/evaluations/{slug:slug}/delete", Scope.ADMIN, EvaluationDeletionOut)
+def delete_evaluation(request: AuthenticatedRequest, slug: str, body: EvaluationDeletionIn) -> EvaluationDeletionOut:
+    """Delete an evaluation for good, in the background. Refused while runs or jobs are in progress."""
+    evaluation = require_evaluation(request.user, slug, Action.OWN)
+    deletion.delete_evaluation(evaluation, body.name, user=request.user)
+    return EvaluationDeletionOut(slug=slug)
 
 
 @operations.get_one("/evaluations/{slug:slug}/events", Scope.READ, EventPage)

@@ -14,7 +14,7 @@ class EvaluationOut(Schema):
     slug: str
     name: str
     description: str
-    role: Role = Field(description="yours")
+    role: Role = Field(description="Your role")
     archived: bool
     created_at: datetime
 
@@ -31,7 +31,7 @@ class EvaluationIn(StrictIn):
 
 
 class EvaluationProgressOut(Schema):
-    """How far each step of the pipe has come."""
+    """Progress of each step."""
 
     comparisons: int
     judged: int
@@ -43,7 +43,7 @@ class EvaluationProgressOut(Schema):
     failed_calls: int
     exports: int
     is_counting: bool = Field(
-        description="these are the numbers of the last count, and what has changed since is being counted"
+        description="Whether changes are still being counted; the numbers are those of the last count"
     )
 
 
@@ -53,7 +53,15 @@ class EvaluationDetailOut(EvaluationOut):
     candidates: int
     people: int
     standing: EvaluationProgressOut
-    next_step: str = Field(description="what you could do now, as the page says it")
+    next_step: str = Field(description="Your next step")
+
+
+class EvaluationDeletionIn(StrictIn):
+    name: NameText = Field(description="The name of the evaluation, to confirm")
+
+
+class EvaluationDeletionOut(Schema):
+    slug: str = Field(description="The URL name, which is free again")
 
 
 class EventOut(Schema):
@@ -63,7 +71,7 @@ class EventOut(Schema):
     object_type: str
     object_id: int | None
     person: PersonOut | None
-    through_token: str | None = Field(description="the name of the token, where a program did it")
+    through_token: str | None = Field(description="Name of the API token, if one was used")
     before: JsonDict
     after: JsonDict
 

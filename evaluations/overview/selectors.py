@@ -21,6 +21,7 @@ from evaluations.models.runs import Call, Run
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Label, Score
+from evaluations.overview.event_texts import name_field, write_value
 from evaluations.overview.results import Results
 from evaluations.overview.stored_results import find_results_on_everything
 from evaluations.verdicts.progress_counters import read_progress_counts, saved_reviews
@@ -244,7 +245,6 @@ def get_next_step(progress: EvaluationProgress, role: Role) -> NextStep:
 
 HIDDEN_OBJECT_TYPES: Final = {"review", "verdict", "span", "comment"}
 RESOLUTION_VERBS: Final = {"adjudicated", "withdrew adjudication"}
-MAX_VALUE_CHARACTERS: Final = 200
 
 
 def has_hidden_choices(event: Event) -> bool:
@@ -265,17 +265,6 @@ def list_event_changes(event: Event) -> Iterator[EventChange]:
     if has_hidden_choices(event):
         return
     for name in dict.fromkeys([*event.before, *event.after]):
-        change = EventChange(
-            name.replace("_", " "),
-            shorten_event_value(event.before.get(name)),
-            shorten_event_value(event.after.get(name)),
-        )
-        if change.before is not None or change.after is not None:
-            yield change
-
-
-def shorten_event_value(value: object) -> str | None:
-    if value is None or value == "":
-        return None
-    text = str(value)
-    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"
+        before, after = (write_value(name, values.get(name)) for values in (event.before, event.after))
+        if before is not None or after is not None:
+            yield EventChange(name_field(name), before, after)

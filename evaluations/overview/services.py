@@ -26,7 +26,7 @@ DEFAULT_REVIEWS_WANTED: Final = 2
 def suggest_slug(name: str) -> str:
     slug = slugify(name)[:80].strip("-_")
     if not slug:
-        raise InputRefused("This name gives no address: enter one here.", field="slug")
+        raise InputRefused("Enter a URL name: none can be generated from this name.", field="slug")
     return slug
 
 
@@ -45,10 +45,12 @@ def create_evaluation(
     """Create an evaluation with a built-in rubric and its owner. ``by`` None: a command on the machine."""
     require_right(by, Right.CREATE_EVALUATIONS)
     if slug != slugify(slug) or not slug:
-        raise InputRefused(f"“{slug}” is not a valid address: use lowercase letters, digits and hyphens.", field="slug")
+        raise InputRefused(
+            f"“{slug}” is not a valid URL name. Use lowercase letters, digits and hyphens.", field="slug"
+        )
     spec = get_builtin_rubric(rubric)
     if Evaluation.objects.filter(slug=slug).exists():
-        raise InputRefused(f"There is an evaluation at “{slug}” already: choose another address.")
+        raise InputRefused(f"The URL name “{slug}” is taken. Choose another one.")
     evaluation = Evaluation(
         slug=slug,
         name=name.strip(),

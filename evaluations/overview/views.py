@@ -27,6 +27,8 @@ from evaluations.models.memberships import find_membership
 from evaluations.models.runs import Call
 from evaluations.models.users import Membership, User
 from evaluations.overview.checklist import ChecklistStep, build_checklist, get_step_url, record_step
+from evaluations.overview.deletion import delete_evaluation
+from evaluations.overview.event_texts import describe_event
 from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.selectors import (
     EvaluationProgress,
@@ -148,8 +150,8 @@ def evaluation_new(request: AuthenticatedRequest) -> HttpResponse:
         raise RightRefused(Right.CREATE_EVALUATIONS)
     form = NewEvaluationForm(request.POST or None)
     if form.is_valid() and (evaluation := create_from_form(form, request.user)):
-        messages.success(request, f"“{evaluation.name}” is ready. Bring in the responses to compare next.")
-        return redirect("evaluation", evaluation.slug)
+        messages.success(request, f"“{evaluation.name}” created. Now import your data.")
+        return redirect("imports", evaluation.slug)
     status = 422 if request.method == "POST" else 200
     return render(request, "evaluation_new/evaluation_new.html", {"page": "evaluations", "form": form}, status=status)
 
@@ -158,12 +160,22 @@ def create_from_form(form: NewEvaluationForm, owner: User) -> Evaluation | None:
     cleaned = form.cleaned_data
     try:
         slug = cleaned["slug"] or suggest_slug(cleaned["name"])
-        return create_evaluation(
-            slug=slug, name=cleaned["name"], owner=owner, by=owner, description=cleaned["description"]
-        )
+        return create_evaluation(slug=slug, name=cleaned["name"], owner=owner, by=owner)
     except InputRefused as refused:
         add_refusal(form, refused, "slug")
         return None
+
+
+@require_POST
+def evaluation_delete(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    evaluation = require_evaluation(request.user, slug, Action.OWN)
+    try:
+        delete_evaluation(evaluation, request.POST.get("name", ""), user=request.user)
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect(f"{reverse('evaluation_settings', args=[slug])}#archive")
+    messages.success(request, f"“{evaluation.name}” deleted.")
+    return redirect("evaluations")
 
 
 @require_safe
@@ -171,7 +183,7 @@ def activity(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     events_of_evaluation = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     page = paginate(request, events_of_evaluation, newest_first=True)
-    rows = [(event, list(list_event_changes(event))) for event in page.rows]
+    rows = [(event, describe_event(event), list(list_event_changes(event))) for event in page.rows]
     context = {"page": "activity", "evaluation": evaluation, "rows": rows, "page_of_rows": page}
     return render(request, "activity/activity.html", context)
 

@@ -67,7 +67,7 @@ def test_every_fault_is_named_with_its_place(asking: ApiClient) -> None:
 def test_what_a_service_refuses_is_said_in_its_sentence(asking: ApiClient) -> None:
     answer = asking.post("/evaluations", {"name": "Study", "slug": "study"})
     assert problem(answer) == (422, "refused")
-    assert answer.json()["detail"] == "There is an evaluation at “study” already: choose another address."
+    assert answer.json()["detail"] == "The URL name “study” is taken. Choose another one."
 
 
 def test_a_fault_of_ours_is_a_problem_too(asking: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_what_a_label_may_rest_on_is_chosen_and_recorded(client: Client, evaluat
     assert event.before == {"label_policy": "people_then_judges", "resolve_judge_disagreements": False}
     assert event.after == {"label_policy": "people", "resolve_judge_disagreements": True}
     page = client.get(reverse("evaluation_settings", args=["study"])).content.decode()
-    for told in ("What a label may rest on", "On people alone", "Settle differences with the judge too"):
+    for told in ("Label source", "Reviewers only", "Treat judge disagreements as open"):
         assert told in page
 
 
@@ -107,5 +107,5 @@ def test_a_link_alone_archives_nothing(client: Client, evaluation: Evaluation) -
 
 def test_archiving_is_said_plainly_and_undone_in_the_settings(client: Client, evaluation: Evaluation) -> None:
     answer = client.post(reverse("evaluation_archive", args=["study"]), follow=True)
-    assert "is archived. It stands under “Archived”" in answer.content.decode()
-    assert "Bring back" in client.get(reverse("evaluation_settings", args=["study"])).content.decode()
+    assert "archived. Restore it in its settings." in answer.content.decode()
+    assert "Restore" in client.get(reverse("evaluation_settings", args=["study"])).content.decode()

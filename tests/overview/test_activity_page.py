@@ -35,7 +35,7 @@ def test_what_people_chose_and_wrote_in_a_review_is_left_out(client: Client, eva
     after = {"choices": {"factuality": "chose-this"}, "blind": True, **words}
     record_event("saved first choices", Review(pk=7), user=None, evaluation=evaluation, after=after)
     text = page(client)
-    assert "saved first choices" in text
+    assert "Review saved" in text
     assert not [word for word in ("chose", "wrote", "said", "gave") if f"{word}-this" in text]
 
 
@@ -45,8 +45,8 @@ def test_what_was_settled_and_said_about_it_is_left_out(client: Client, owner: U
     asked = get_or_make_aspect(evaluation, "factuality")
     resolve_aspect(comparison, asked, choice="A", reason="this-reason", version=0, user=owner)
     text = page(client)
-    assert "adjudicated" in text
-    assert "commented" in text
+    assert "Disagreement resolved" in text
+    assert "Commented" in text
     assert "these-words" not in text
     assert "this-reason" not in text
 
@@ -69,10 +69,23 @@ def test_the_newest_stands_first_and_the_list_goes_on(client: Client, evaluation
     for number in range(60):
         record_event(f"did thing {number:02}", make_human(evaluation), user=None, evaluation=evaluation)
     text = page(client)
-    assert "did thing 59" in text
-    assert "did thing 09" not in text
+    assert "Did thing 59" in text
+    assert "Did thing 09" not in text
     after = evaluation.events.get(verb="did thing 10").pk
-    assert "did thing 09" in page(client, f"?after={after}")
+    assert "Did thing 09" in page(client, f"?after={after}")
+
+
+def test_events_are_readable_lines(client: Client, evaluation: Evaluation) -> None:
+    record_event("made searchable", evaluation, user=None, evaluation=evaluation)
+    record_event("placed reviews", evaluation, user=None, evaluation=evaluation, after={"reviews": 24})
+    record_event("began storing", evaluation, user=None, evaluation=evaluation, after={"skip_bad": False})
+    after = {"rows": {"queries": 3, "responses": 1200}, "names": ["a", "b"], "on": True}
+    record_event("stored", evaluation, user=None, evaluation=evaluation, after=after)
+    text = page(client)
+    for words in ("Search index built", "24 items queued", "strict", "prompts: 3, responses: 1,200", "a, b", "yes"):
+        assert words in text
+    for raw in ("made searchable", "skip bad", "{", "True", "False"):
+        assert raw not in text[text.index("<tbody>") : text.index("</tbody>")]
 
 
 def test_it_costs_the_same_however_much_was_done(client: Client, owner: User, evaluation: Evaluation) -> None:

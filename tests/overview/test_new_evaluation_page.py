@@ -23,7 +23,7 @@ def me(client: Client) -> User:
 def test_whoever_begins_one_owns_it(client: Client, me: User) -> None:
     answer = client.post(reverse("evaluation_new"), {"name": "Support answers, March"})
     evaluation = Evaluation.objects.get(slug="support-answers-march")
-    assert answer["Location"] == reverse("evaluation", args=[evaluation.slug])
+    assert answer["Location"] == reverse("imports", args=[evaluation.slug])
     assert evaluation.memberships.get(user=me).role == Role.OWNER
     assert evaluation.reviews_wanted == 2
 
@@ -32,9 +32,9 @@ def test_whoever_begins_one_owns_it(client: Client, me: User) -> None:
     ("given", "words"),
     [
         ({"name": ""}, "This field is required"),
-        ({"name": "Second", "slug": "taken"}, "There is an evaluation at “taken” already"),
-        ({"name": "Second", "slug": "Not An Address"}, "is not a valid address"),
-        ({"name": "評価"}, "This name gives no address"),
+        ({"name": "Second", "slug": "taken"}, "The URL name “taken” is taken"),
+        ({"name": "Second", "slug": "Not An Address"}, "is not a valid URL name"),
+        ({"name": "評価"}, "Enter a URL name"),
         ({"name": "x" * 201}, "at most 200 characters"),
         ({"name": "with\x00nul"}, "Null characters are not allowed"),
     ],

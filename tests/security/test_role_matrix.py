@@ -23,7 +23,7 @@ from tests.web import test_access as web
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PAGES: Final[Mapping[Action, str]] = {
-    Action.OWN: "members member_invite member_link member_remove member_role invitation_withdraw",
+    Action.OWN: "evaluation_delete members member_invite member_link member_remove member_role invitation_withdraw",
     Action.EXPORT: "export_new",
     Action.BACK_UP: "export_remove",
     Action.DISCUSS: "disagreement_comment disagreement_explain comment_withdraw",
@@ -40,7 +40,8 @@ PAGES: Final[Mapping[Action, str]] = {
     "webhook_kinds webhook_new webhook_secret webhook_start webhook_stop webhook_test",
 }
 OPERATIONS: Final[Mapping[Action, str]] = {
-    Action.OWN: "add_member invite_member withdraw_pending_invitation change_role remove_member make_member_link",
+    Action.OWN: "delete_evaluation add_member invite_member withdraw_pending_invitation change_role remove_member "
+    "make_member_link",
     Action.EXPORT: "make_export",
     Action.BACK_UP: "remove_export_file",
     Action.DISCUSS: "explain_choice post_comment withdraw_comment",
@@ -48,7 +49,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_slice",
     Action.REVIEW: "save_review confirm_review skip_review undo_review reopen_review_for_judge keep_review_as_is "
     "save_review_draft add_span edit_span remove_span",
-    Action.MANAGE: "archive_evaluation bring_back_evaluation change_settings change_families add_one_comparison "
+    Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_families add_one_comparison "
     "give_comparisons upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
     "make_pairs hold_file_against put_in_one_cluster write_rubric create_rubric_from_template write_version "
     "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge try_judge start_runs estimate_runs "

@@ -1,0 +1,133 @@
+"""How the activity page words events and their values."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from evaluations.models.evaluations import Event
+
+MAX_VALUE_CHARACTERS: Final = 200
+
+OBJECT_NAMES: Final[Mapping[str, str]] = {
+    "apitoken": "API token",
+    "columnmapping": "column mapping",
+    "defaultqueue": "default queue",
+    "endpointgrant": "LLM endpoint",
+    "invitation": "invitation",
+    "membership": "member",
+    "rubricversion": "rubric version",
+    "savedfilter": "saved filter",
+    "signinlink": "sign-in link",
+    "span": "highlight",
+    "user": "account",
+}
+
+# By verb what happened; braces hold the name of the object or a value of the event.
+VERB_TEXTS: Final[Mapping[str, str]] = {
+    "accepted invitation": "Invitation accepted",
+    "adjudicated": "Disagreement resolved",
+    "assigned": "Comparisons assigned",
+    "assigned queue": "Queue assigned",
+    "began": "Export started",
+    "began storing": "Import started",
+    "changed": "{object} changed",
+    "changed budget": "Budget changed",
+    "changed families": "Model families changed",
+    "closed queue": "Queue closed",
+    "created": "{object} created",
+    "created queue": "Queue created",
+    "ended batch": "Batch ended",
+    "explained": "Reason added",
+    "exported": "Export finished",
+    "forgot columns": "Column mapping deleted",
+    "found out": "Output format detected",
+    "invited": "Member invited",
+    "loaded reviews": "Sample reviews added",
+    "made": "{object} created",
+    "made account": "Account created",
+    "made searchable": "Search index built",
+    "made sign-in link": "Sign-in link created",
+    "made token": "API token created",
+    "mapped": "Columns mapped",
+    "mapped columns": "Column mapping saved",
+    "placed reviews": "{reviews} items queued",
+    "put back": "Comparisons returned to the queue",
+    "put in one cluster": "Prompts grouped into a cluster",
+    "received": "File uploaded",
+    "removed file": "Export file deleted",
+    "removed names": "Unused models and raters deleted",
+    "renewed secret": "Webhook secret replaced",
+    "reopened queue": "Queue reopened",
+    "revoked token": "API token revoked",
+    "saved final choices": "Review completed",
+    "saved first choices": "Review saved",
+    "saw calibration result": "Calibration result viewed",
+    "saw verdicts": "Saw others’ votes",
+    "set role": "Role set",
+    "stored": "Import finished",
+    "stored again": "Re-imported after an undo",
+    "undid": "Import undone",
+    "withdrew adjudication": "Resolution withdrawn",
+    "withdrew comment": "Comment withdrawn",
+    "withdrew grant": "LLM endpoint withdrawn",
+    "withdrew invitation": "Invitation withdrawn",
+    "wrote version": "Rubric version created",
+}
+
+FIELD_TEXTS: Final[Mapping[str, str]] = {
+    "archived_at": "archived",
+    "for": "account",
+    "guidelines_changed_at": "guidelines changed",
+    "label_policy": "label source",
+    "n": "number",
+    "person": "member",
+    "queries": "prompts",
+    "candidates": "models",
+    "reservation_minutes": "reservation (min)",
+    "reveal": "judge revealed",
+    "review_rubric": "rubric",
+    "reviews_wanted": "reviews per comparison",
+    "sha256": "checksum",
+    "skip_bad": "invalid rows",
+}
+# Instead of yes and no.
+FLAG_TEXTS: Final[Mapping[str, tuple[str, str]]] = {"skip_bad": ("strict", "skipped")}
+
+
+def describe_event(event: Event) -> str:
+    """What happened, as a short sentence without a subject."""
+    template = VERB_TEXTS.get(event.verb)
+    if template is None:
+        return f"{event.verb[:1].upper()}{event.verb[1:]}: {name_object(event)}"
+    name = name_object(event)
+    text = template.replace("{object}", name[:1].upper() + name[1:])
+    number = event.after.get("reviews")
+    return text.replace("{reviews}", f"{number:,}" if isinstance(number, int) else "Some")
+
+
+def name_object(event: Event) -> str:
+    return OBJECT_NAMES.get(event.object_type, event.object_type)
+
+
+def name_field(name: str) -> str:
+    return FIELD_TEXTS.get(name, name.replace("_", " "))
+
+
+def write_value(name: str, value: object) -> str | None:
+    """A value of an event as text, shortened; None if it is empty."""
+    if value is None or value in ("", [], {}):
+        return None
+    text = write_plain_value(name, value)
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"
+
+
+def write_plain_value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        no, yes = FLAG_TEXTS.get(name, ("no", "yes"))
+        return yes if value else no
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name_field(str(key))}: {write_plain_value(str(key), part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(write_plain_value(name, part) for part in value)
+    return str(value)
