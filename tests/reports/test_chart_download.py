@@ -102,7 +102,7 @@ def test_a_format_that_there_is_not_is_not_found(owner: User, evaluation: Evalua
 
 def test_a_filter_that_cannot_be_is_refused_in_words(owner: User, evaluation: Evaluation) -> None:
     answer = file(owner, "agreement-aspects", status=422, category="go")
-    assert "There is no category “go” here." in answer.content.decode()
+    assert "There is no category “go”." in answer.content.decode()
 
 
 def test_strangers_find_nothing(evaluation: Evaluation) -> None:

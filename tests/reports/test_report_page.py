@@ -109,17 +109,17 @@ def test_the_filters_stand_in_the_address(owner: User, evaluation: Evaluation, c
 @pytest.mark.parametrize(
     ("filters", "said"),
     [
-        ({"judge": "nobody"}, "There is no judge “nobody” here."),
-        ({"reviewer": ["ann", "nobody"]}, "There is no reviewer “nobody” here."),
-        ({"category": "go"}, "There is no category “go” here."),
-        ({"candidate_1": "x"}, "There is no candidate “x” here."),
-        ({"aspect": "x"}, "There is no aspect “x” here."),
-        ({"coding": "x"}, "“x” is not a value of “Sides are”."),
-        ({"split_rule": "x"}, "“x” is not a value of “Split majorities”."),
+        ({"judge": "nobody"}, "There is no judge “nobody”."),
+        ({"reviewer": ["ann", "nobody"]}, "There is no reviewer “nobody”."),
+        ({"category": "go"}, "There is no category “go”."),
+        ({"candidate_1": "x"}, "There is no model “x”."),
+        ({"aspect": "x"}, "There is no aspect “x”."),
+        ({"coding": "x"}, "“x” is not a value of “Sides”."),
+        ({"split_rule": "x"}, "“x” is not a value of “Split votes”."),
         ({"measure": "x"}, "“x” is not a value of “Measure”."),
-        ({"since": "yesterday"}, "“Votes from” is no day: write it as 2026-01-31."),
-        ({"since": "2026-02-01", "until": "2026-01-31"}, "The last day is before the first."),
-        ({"candidate_1": "alpha", "candidate_2": "alpha"}, "Choose two different candidates, or one and any other."),
+        ({"since": "yesterday"}, "“Votes from” is not a date. Use the form 2026-01-31."),
+        ({"since": "2026-02-01", "until": "2026-01-31"}, "The end date is before the start date."),
+        ({"candidate_1": "alpha", "candidate_2": "alpha"}, "Choose two different models."),
     ],
 )
 def test_a_filter_that_cannot_be_is_told_in_one_sentence(
@@ -157,8 +157,8 @@ def test_what_is_in_force_is_said_and_taken_out_one_by_one(owner: User, comparis
     links = [link for link in Links(shown).found if link.startswith(reverse("report", args=["study"]))]
     assert f"{reverse('report', args=['study'])}?reviewer=ben&split_rule=drop&ties=without" in links
     assert f"{reverse('report', args=['study'])}?reviewer=ann&reviewer=ben&ties=without" in links
-    assert "People: ann" in shown
-    assert "Split majorities: are left out" in shown
+    assert "Reviewers: ann" in shown
+    assert "Split votes: excluded" in shown
     assert "People had seen:" not in shown  # it holds anyway
     assert "<details open>\n    <summary>More filters" in shown
 
@@ -226,7 +226,7 @@ def test_reviews_that_saw_the_judge_first_are_shown_apart(
     make_review(make_human(evaluation, "cem"), comparison, {"clarity": "B"}, blind=False)
     shown = page(owner)
     assert "1 saw the judge first" in shown
-    assert "majority of these people" in shown
+    assert "majority of these reviewers" in shown
 
 
 def test_imported_verdicts_without_any_review_make_a_report(owner: User, evaluation: Evaluation) -> None:
@@ -241,7 +241,7 @@ def test_imported_verdicts_without_any_review_make_a_report(owner: User, evaluat
 
 def test_aspects_without_any_verdict_are_named_in_one_line(owner: User, evaluation: Evaluation) -> None:
     make_review(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": "A"})
-    assert "Nobody has a verdict yet on Helpfulness, Factuality, Depth, Engagement, Safety." in page(owner)
+    assert "No verdicts yet: Helpfulness, Factuality, Depth, Engagement, Safety." in page(owner)
 
 
 def test_an_empty_report_says_how_to_fill_it(owner: User, evaluation: Evaluation) -> None:
@@ -252,7 +252,7 @@ def test_an_empty_report_says_how_to_fill_it(owner: User, evaluation: Evaluation
 
 def test_a_reviewer_reads_numbers_over_what_they_reviewed_alone(evaluation: Evaluation, comparison: Comparison) -> None:
     user = make_member(evaluation, Role.REVIEWER, "rea")
-    assert "Nothing to report to you yet" in page(user)
+    assert "No results yet" in page(user)
     own = make_comparison(evaluation)
     rater = make_human(evaluation, "rea")
     rater.user = user

@@ -48,9 +48,9 @@ def page(user: User, part: str, *, status: int = 200, **filters: str) -> str:
 
 
 @pytest.mark.parametrize("part", BESIDE)
-def test_every_part_answers_one_question_with_its_rules_below(owner: User, reviewed: Evaluation, part: str) -> None:
+def test_every_part_has_its_rules_below(owner: User, reviewed: Evaluation, part: str) -> None:
     shown = page(owner, part)
-    assert shown.count('class="report-question"') == 1
+    assert shown.count('id="rules"') == 1
     assert "{%" not in shown
     assert "{{" not in shown
 
@@ -58,11 +58,11 @@ def test_every_part_answers_one_question_with_its_rules_below(owner: User, revie
 @pytest.mark.parametrize(
     ("part", "says"),
     [
-        ("bias", "No judge to look at yet"),
+        ("bias", "No judge verdicts yet"),
         ("wins", "longest"),
-        ("people", "Nobody has voted yet"),
-        ("judges", "No two judges to compare"),
-        ("scores", "No scores here"),
+        ("people", "No reviews yet"),
+        ("judges", "Fewer than two judges"),
+        ("scores", "No scores yet"),
     ],
 )
 def test_an_empty_part_says_how_to_fill_it(owner: User, evaluation: Evaluation, part: str, says: str) -> None:
@@ -78,9 +78,9 @@ def test_where_filters_leave_nothing_the_page_does_not_say_that_there_is_nothing
     owner: User, reviewed: Evaluation
 ) -> None:
     shown = page(owner, "people", since="2100-01-01")
-    assert "Nothing by these filters" in shown
-    assert "Nobody has voted yet" not in shown
-    assert f'href="{reverse("report_part", args=["study", "people"])}">Clear the filters' in shown
+    assert "No results for these filters" in shown
+    assert "No reviews yet" not in shown
+    assert f'href="{reverse("report_part", args=["study", "people"])}">Clear filters' in shown
 
 
 def test_people_without_votes_are_not_helped_by_a_judge(owner: User, evaluation: Evaluation) -> None:
@@ -88,7 +88,7 @@ def test_people_without_votes_are_not_helped_by_a_judge(owner: User, evaluation:
         make_comparison(evaluation), judge="first", as_stored={"clarity": "A"}, swapped={"clarity": "A"}
     )
     shown = page(owner, "people")
-    assert "Nobody has voted yet" in shown
+    assert "No reviews yet" in shown
     assert "Run a judge" not in shown
 
 
@@ -111,7 +111,7 @@ def test_a_judge_that_always_takes_the_first_shown_is_seen_at_once(owner: User, 
 
 def test_win_rates_stand_side_by_side_and_name_the_judges_error(owner: User, reviewed: Evaluation) -> None:
     shown = page(owner, "wins")
-    for column in ("People", "Judge alone", "Corrected", "Judge’s weight λ", "Width beside people’s"):
+    for column in ("People", "Judge alone", "Corrected", "Judge’s weight λ", "CI width vs. human-only"):
         assert f">{column}</th>" in shown
     assert "typically 4–15% narrower" in shown
 
@@ -138,7 +138,7 @@ def test_scores_of_judges_and_people_stand_in_one_table(owner: User, evaluation:
             make_scored_review(person, made, {"overall": (1 + number, 4 - number)})
     shown = page(owner, "scores")
     assert "scorer <span" in shown
-    assert "Each person <span" in shown
+    assert "Each reviewer <span" in shown
     assert "Krippendorff’s alpha, interval" in shown
 
 
@@ -150,7 +150,7 @@ def test_where_only_others_of_the_query_were_scored_the_page_says_that_there_is_
     for name in ("ann", "ben"):
         make_scored_review(make_human(evaluation, name), other, {"depth": (3, 2)})
     assert "Aspect: <b>Depth</b>" in page(owner, "scores")
-    assert "Nothing by these filters" in page(owner, "scores", candidate_1="alpha", candidate_2="beta")
+    assert "No results for these filters" in page(owner, "scores", candidate_1="alpha", candidate_2="beta")
 
 
 def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evaluation) -> None:
@@ -162,10 +162,10 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
         make_human(evaluation, "cem"), made, {"overall": (4, 2)}, selection_method=SelectionMethod.CALIBRATION
     )
     shown = page(owner, "scores").partition('id="judges-people"')[2]
-    for told in ("2 blind scores", "2 saw the judge first", "2 calibration scores left out"):
+    for told in ("2 blind scores", "2 saw the judge first", "2 calibration scores excluded"):
         assert f">{told}</span>" in shown
     apart = shown.partition("Reviews that saw the judge first")[2].partition("</details>")[0]
-    assert "2 scores, in no other number" in apart
+    assert "2 scores, excluded elsewhere" in apart
     assert 'scorer <span class="report-against">and mean of these people' in apart
     assert "Human scores of single responses follow the rules for votes." in page(owner, "scores")
 
@@ -182,7 +182,7 @@ def test_a_part_about_judges_is_hidden_from_whoever_may_not_see_them(reviewed: E
     make_judge_score(make_scoring_judge(reviewed), made.response_a, 3)
     for part in ("bias", "judges"):
         page(user, part, status=404)
-    for part, says in (("wins", "alpha"), ("people", "ben"), ("scores", "Each person <span")):
+    for part, says in (("wins", "alpha"), ("people", "ben"), ("scores", "Each reviewer <span")):
         shown = page(user, part).partition("<main")[2]
         assert says in shown
         assert "longest" not in shown
@@ -201,7 +201,7 @@ def test_a_reviewer_sees_scores_of_the_reviewed_comparisons_and_of_no_others(eva
         make_scored_review(make_human(evaluation, name), other, {"overall": (3, 2)})
     shown = page(ann.user, "scores").partition("<main")[2]
     assert "over the 1 comparison that you have reviewed" in shown
-    row = shown.partition("Each person <span")[2].partition("</tr>")[0]
+    row = shown.partition("Each reviewer <span")[2].partition("</tr>")[0]
     # Two people beside each other on two responses: 5 and 4, 1 and 2, each way.
     assert [cell.partition("<")[0].strip() for cell in row.split('<td class="number">')[1:]] == ["4"]
     assert "ann" in shown
