@@ -171,6 +171,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/data/duplicates/merge", duplicates.duplicates_merge, name="duplicates_merge"),
     # exports
     path("e/<slug:slug>/export", exports.exports, name="exports"),
+    path("e/<slug:slug>/export/preview", exports.export_preview, name="export_preview"),
     path("e/<slug:slug>/export/new", exports.export_new, name="export_new"),
     path("e/<slug:slug>/export/<int:pk>", exports.export_page, name="export"),
     path("e/<slug:slug>/export/<int:pk>/progress", exports.export_progress, name="export_progress"),

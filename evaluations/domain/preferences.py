@@ -88,8 +88,8 @@ def parse_preference_rule(*, aspect: str = "", combine: str = "", aspects: Seque
     """Parse ``--aspect KEY`` or ``--combine RULE`` and check it against the evaluation's aspects."""
     if bool(aspect) == bool(combine):
         raise InputRefused(
-            "A preference is one choice of a comparison: name the aspect that makes it (--aspect KEY) or a rule that "
-            f"combines several (--combine {' | '.join(CombiningRule)}), one of the two."
+            "Choose either the aspect that decides the preference (--aspect KEY) or a rule that combines several "
+            f"(--combine {' | '.join(CombiningRule)})."
         )
     if aspect:
         refuse_unknown_aspects((aspect,), aspects)
@@ -101,7 +101,7 @@ def parse_combining_rule(text: str, aspects: Sequence[str]) -> PreferenceRule:
     """``weighted:helpfulness=2,safety=1`` and the like."""
     name, _, rest = text.partition(":")
     if name not in tuple(CombiningRule) or len(text) > MAX_RULE_CHARACTERS:
-        raise InputRefused(f"There is no rule “{text[:60]}”: choose one of {', '.join(CombiningRule)}.")
+        raise InputRefused(f"Unknown rule “{text[:60]}”. Choose one of {', '.join(CombiningRule)}.")
     rule = CombiningRule(name)
     named = tuple(part.strip() for part in rest.split(",")) if rest else ()
     if rule == CombiningRule.WEIGHTED:
@@ -116,7 +116,7 @@ def parse_weight(part: str) -> tuple[str, int]:
     key, _, weight_text = part.partition("=")
     weight = int(Decimal(weight_text) * MILLION) if WEIGHT.fullmatch(weight_text) else 0
     if not weight:
-        raise InputRefused(f"“{part[:60]}” is no aspect with its weight: write it like helpfulness=2, above 0.")
+        raise InputRefused(f"“{part[:60]}” is not an aspect with a weight above 0, such as helpfulness=2.")
     return key.strip(), weight
 
 
@@ -125,7 +125,7 @@ def refuse_unusable_combination(rule: CombiningRule, named: Sequence[str], aspec
         how = (
             "weighted:helpfulness=2,safety=1" if rule == CombiningRule.WEIGHTED else "lexicographic:safety,helpfulness"
         )
-        raise InputRefused(f"The rule {rule} needs its aspects: write it like {how}.")
+        raise InputRefused(f"The rule {rule} needs aspects, such as {how}.")
     if len(set(named)) < len(named):
         raise InputRefused(f"The rule {rule} names an aspect twice.")
     refuse_unknown_aspects(named, aspects)
@@ -134,8 +134,8 @@ def refuse_unusable_combination(rule: CombiningRule, named: Sequence[str], aspec
 def refuse_unknown_aspects(named: Sequence[str], aspects: Sequence[str]) -> None:
     for key in named:
         if key not in aspects:
-            existing = f"it has {', '.join(aspects)}" if aspects else "it has none"
-            raise InputRefused(f"There is no aspect “{key[:60]}” in this evaluation: {existing}.")
+            existing = f"this evaluation has {', '.join(aspects)}" if aspects else "this evaluation has none"
+            raise InputRefused(f"Unknown aspect “{key[:60]}”: {existing}.")
 
 
 def decide_preference(

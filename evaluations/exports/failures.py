@@ -17,10 +17,8 @@ from evaluations.models.jobs import Job
 EXPORT_JOB: Final = "export"
 # A client that downloads a file while it is written may be slow, and no progress is recorded meanwhile.
 SENT_LEASE: Final = timedelta(hours=1)
-GIVEN_UP: Final = (
-    f"Whoever wrote it stopped {ATTEMPTS} times before the end. Look at the worker's log, then export anew."
-)
-INTERRUPTED: Final = "Whoever wrote it was stopped before the end. Export anew."
+GIVEN_UP: Final = f"The worker stopped {ATTEMPTS} times before the end. Check the worker log, then export again."
+INTERRUPTED: Final = "The export was interrupted. Export again."
 OPEN: Final = (ExportState.WAITING, ExportState.UNFINISHED)
 
 

@@ -10,7 +10,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter
 from evaluations.domain.preferences import DERIVED_PREFIX, CombiningRule
 from evaluations.domain.splits import Split, SplitPart, make_split
-from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest, get_export_format
+from evaluations.exports.options import DEFAULT_REQUEST, ExportRequest, get_export_format, suggest_choice
 from evaluations.formats.export_format import ExportFormat
 from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.comparisons import SavedFilter
@@ -18,19 +18,17 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.web.forms import CleanedData
 
 POLICY_CHOICES: Final = [
-    (LabelPolicy.PEOPLE_THEN_JUDGES, "people, and judges where no person voted"),
-    (LabelPolicy.PEOPLE, "people alone"),
+    (LabelPolicy.PEOPLE_THEN_JUDGES, "reviewers, otherwise judges"),
+    (LabelPolicy.PEOPLE, "reviewers only"),
 ]
-PART_CHOICES: Final = [("", "all parts"), *((part, f"{part} alone") for part in SplitPart)]
+PART_CHOICES: Final = [("", "all parts"), *((part, f"{part} only") for part in SplitPart)]
 COMBINED_CHOICES: Final = [
-    (f"{DERIVED_PREFIX}{CombiningRule.MAJORITY}", "most of the aspects"),
-    (f"{DERIVED_PREFIX}{CombiningRule.UNANIMOUS}", "all of the aspects: none is against it"),
+    (f"{DERIVED_PREFIX}{CombiningRule.MAJORITY}", "majority of aspects"),
+    (f"{DERIVED_PREFIX}{CombiningRule.UNANIMOUS}", "unanimous aspects"),
 ]
 RULE_HELP: Final = (
-    "In place of what is chosen above: weighted:helpfulness=2,safety=1 or lexicographic:safety,helpfulness."
+    "Overrides the choice above. For example weighted:helpfulness=2,safety=1 or lexicographic:safety,helpfulness."
 )
-NO_CHOICE: Final = "Say what makes the choice of a comparison: the label of one aspect, or a rule over several."
-TWO_CHOICES: Final = "Choose what makes the choice, or write a rule: one of the two."
 DEFAULT_SHARES: Final = "train=80,dev=10,test=10"
 
 
@@ -38,54 +36,62 @@ class ExportForm(forms.Form):
     """The options of an export. Values sent for fields that the chosen format does not have are ignored."""
 
     written_as = forms.ChoiceField(label="Format", initial="jsonl", widget=forms.RadioSelect)
-    aspect = forms.ChoiceField(label="The choice is the label of", required=False)
+    aspect = forms.ChoiceField(label="Preference from", required=False)
     combine = forms.CharField(
-        label="or a rule of your own",
+        label="Custom rule",
         required=False,
         max_length=400,
         help_text=RULE_HELP,
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
-    policy = forms.ChoiceField(label="A label may rest on", choices=POLICY_CHOICES, required=False)
+    policy = forms.ChoiceField(label="Label source", choices=POLICY_CHOICES, required=False)
     slice = forms.ChoiceField(label="Comparisons", required=False)
     part = forms.ChoiceField(label="Part", choices=PART_CHOICES, required=False)
     split = forms.BooleanField(
-        label="Say of each row which part it is in",
+        label="Add the split part to each row",
         required=False,
-        help_text="Split by query into train, dev and test; clusters, and queries with the same words, stay together.",
+        help_text="Splits prompts into train, dev and test. Clusters and identical prompts stay together.",
     )
     shares = forms.CharField(
-        label="Shares of the split, per cent",
+        label="Split sizes (%)",
         required=False,
         max_length=60,
         initial=DEFAULT_SHARES,
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
     seed = forms.CharField(
-        label="Seed of the split",
+        label="Split seed",
         required=False,
         max_length=60,
-        help_text="Empty: the evaluation’s own, by which reports on a part go too.",
+        help_text="Leave blank for the evaluation’s own split, which reports use too.",
     )
     anonymised = forms.BooleanField(
-        label="Call reviewers reviewer-1, reviewer-2 …",
+        label="Anonymize reviewers",
         required=False,
-        help_text="Everywhere but in free text: what people wrote in notes and reasons stays as it is.",
+        help_text="Writes reviewer-1, reviewer-2 … Names inside notes and reasons are kept.",
     )
 
     def __init__(
-        self, data: Mapping[str, object] | None, *, evaluation: Evaluation, backs_up: bool = False, within: str = ""
+        self,
+        data: Mapping[str, object] | None,
+        *,
+        evaluation: Evaluation,
+        backs_up: bool = False,
+        within: str = "",
+        format_name: str = "jsonl",
     ) -> None:
-        """``backs_up``: whether to offer a backup. ``within``: the saved filter that is selected at first."""
+        """``backs_up``: whether to offer a backup. ``within``, ``format_name``: the filter and the format at first."""
         super().__init__(data)
+        self.format_name = format_name
+        self.fields["written_as"].initial = format_name
         offered = [
             export_format for export_format in EXPORT_FORMATS.values() if backs_up or not export_format.is_backup
         ]
-        self.set_choices("written_as", [(offer.name, f"{offer.title} – {offer.purpose}") for offer in offered])
+        self.set_choices("written_as", [(offer.name, f"{offer.title}: {offer.purpose}") for offer in offered])
         self.evaluation = evaluation
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
         self.saved_filters: dict[str, NamedFilter] = {saved.name: saved.named for saved in saved_filters}
-        self.set_choices("slice", [("", "all"), *((name, f"of the slice “{name}”") for name in self.saved_filters)])
+        self.set_choices("slice", [("", "all"), *((name, f"saved filter “{name}”") for name in self.saved_filters)])
         self.fields["slice"].initial = within if within in self.saved_filters else ""
         self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
@@ -102,11 +108,10 @@ class ExportForm(forms.Form):
     def offer_aspects(self, aspects: list[tuple[str, str]]) -> None:
         """Select the only aspect; offer to combine several if the format allows it."""
         self.only_aspect = aspects[0][0] if len(aspects) == 1 else ""
-        combined = (
-            [] if self.only_aspect or self.export_format.one_aspect else [("All aspects together", COMBINED_CHOICES)]
-        )
-        first = [] if self.only_aspect else [("", "choose …")]
-        self.set_choices("aspect", [*first, *aspects, *combined])
+        combined = [] if self.only_aspect or self.export_format.one_aspect else [("Combined aspects", COMBINED_CHOICES)]
+        self.set_choices("aspect", [*combined, *aspects])
+        aspect, rule = suggest_choice(self.evaluation)
+        self.fields["aspect"].initial = aspect or f"{DERIVED_PREFIX}{rule}"
 
     def set_choices(self, name: str, choices: list[Any]) -> None:
         self.fields[name].choices = choices  # type: ignore[attr-defined]
@@ -115,7 +120,7 @@ class ExportForm(forms.Form):
     def export_format(self) -> ExportFormat:
         """The format that is chosen so far."""
         try:
-            return get_export_format(str(self.data.get("written_as") or "jsonl"))
+            return get_export_format(str(self.data.get("written_as") or self.format_name))
         except InputRefused:
             return get_export_format("jsonl")
 
@@ -152,13 +157,11 @@ class ExportForm(forms.Form):
         return split if cleaned.get("split") or cleaned.get("part") else None
 
     def get_choice(self) -> tuple[str, str]:
-        """The aspect and the rule for the one choice of a comparison, of which at most one is set."""
+        """The aspect and the rule that decide the preference, of which at most one is set. A written rule wins."""
         if not self.export_format.wants_choice:
             return "", ""
         rule = "" if self.export_format.one_aspect else self.cleaned_data["combine"].strip()
-        chosen = self.cleaned_data["aspect"] or ("" if rule else self.only_aspect)
-        if bool(chosen) == bool(rule):
-            raise InputRefused(TWO_CHOICES if rule else NO_CHOICE)
+        chosen = "" if rule else self.cleaned_data["aspect"]
         return ("", chosen.removeprefix(DERIVED_PREFIX)) if chosen.startswith(DERIVED_PREFIX) else (chosen, rule)
 
     def export_request(self) -> ExportRequest:

@@ -34,14 +34,14 @@ def iterate_agreement_facts(participants: Participants, comparisons: "QuerySet[C
 def iterate_aspect_agreement(key: str, aspect: AspectReport, judges: set[str]) -> Iterator[CardAgreement]:
     alpha = aspect.human_human.multi.krippendorff_alpha
     if alpha.value is not None:
-        yield build_agreement_fact(key, "people", "Krippendorff's alpha", alpha)
+        yield build_agreement_fact(key, "reviewers", "Krippendorff's alpha", alpha)
     for name, judge in aspect.judges.items():
         against = judge.judge_human.majority.with_ties
         if name in judges and against.agreement.value is not None:
-            yield build_agreement_fact(key, f"{name} and the majority of people", "agreement", against.agreement)
+            yield build_agreement_fact(key, f"{name} and the majority of reviewers", "agreement", against.agreement)
             if against.cohen_kappa.value is not None:
                 yield build_agreement_fact(
-                    key, f"{name} and the majority of people", "Cohen's kappa", against.cohen_kappa
+                    key, f"{name} and the majority of reviewers", "Cohen's kappa", against.cohen_kappa
                 )
 
 
@@ -53,8 +53,8 @@ def build_agreement_fact(key: str, between: str, measure: str, number: Estimate)
 PRODUCT: Final = "judgeweb"
 
 POLICY_DESCRIPTIONS: Final = {
-    LabelPolicy.PEOPLE_THEN_JUDGES: "What people say; where no person voted, what a panel of judges or one judge says.",
-    LabelPolicy.PEOPLE: "What people say, and nothing where no person voted.",
+    LabelPolicy.PEOPLE_THEN_JUDGES: "Reviewers’ votes; without any, the verdict of a panel of judges or one judge.",
+    LabelPolicy.PEOPLE: "Reviewers’ votes only.",
 }
 
 

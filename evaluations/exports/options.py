@@ -9,7 +9,7 @@ from django.conf import settings
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.filters import NamedFilter, parse_filter
-from evaluations.domain.preferences import parse_preference_rule
+from evaluations.domain.preferences import CombiningRule, parse_preference_rule
 from evaluations.domain.splits import Split, SplitPart
 from evaluations.formats.export_format import ExportFormat, ExportOptions
 from evaluations.formats.export_formats import EXPORT_FORMATS
@@ -46,37 +46,57 @@ class ExportRequest:
 
 
 DEFAULT_REQUEST: Final = ExportRequest()
+OVERALL: Final = "overall"  # the key of the aspect that asks which response is better on the whole
 
 
 def get_export_format(name: str) -> ExportFormat:
     if name not in EXPORT_FORMATS:
-        raise InputRefused(f"There is no export as “{name}”: choose one of {', '.join(EXPORT_FORMATS)}.")
+        raise InputRefused(f"Unknown export format “{name}”. Choose one of {', '.join(EXPORT_FORMATS)}.")
     return EXPORT_FORMATS[name]
 
 
 def complete_request(evaluation: Evaluation, export_format: ExportFormat, request: ExportRequest) -> ExportRequest:
     """The request with a value for everything left open; refused if it cannot be fulfilled."""
     if export_format.is_backup and request != DEFAULT_REQUEST:
-        raise InputRefused("A backup holds everything as it stands: it takes no filter and no option.")
+        raise InputRefused("A backup contains everything. Remove the filters and options.")
     if export_format.wants_choice:
-        if export_format.one_aspect and request.combine:
-            raise InputRefused(
-                f"{export_format.title} holds what each rater said of one aspect: name it (--aspect KEY)."
-            )
-        parse_preference_rule(
-            aspect=request.aspect, combine=request.combine, aspects=list(list_aspect_keys(evaluation).values())
-        )
+        request = complete_choice(evaluation, export_format, request)
     elif request.aspect or request.combine:
-        raise InputRefused(f"{export_format.title} holds every aspect: it takes no aspect and no combining rule.")
+        raise InputRefused(f"{export_format.title} contains every aspect. Remove the aspect or combining rule.")
     split = request.split or (get_default_split(evaluation) if request.part else None)
     if request.part and split and request.part not in split.parts:
-        raise InputRefused(f"The split leaves nothing for {request.part}.")
+        raise InputRefused(f"The split has no {request.part} part.")
     return replace(
         request,
         policy=request.policy or LabelPolicy(evaluation.label_policy),
         settings=complete_settings(evaluation, export_format, request.settings),
         split=split,
     )
+
+
+def complete_choice(evaluation: Evaluation, export_format: ExportFormat, request: ExportRequest) -> ExportRequest:
+    """The request with the aspect or the rule that decides the preference of a comparison."""
+    if not (request.aspect or request.combine):
+        aspect, combine = suggest_choice(evaluation)
+        request = replace(request, aspect=aspect, combine="" if export_format.one_aspect else combine)
+    if export_format.one_aspect and not request.aspect:
+        raise InputRefused(f"{export_format.title} contains votes on one aspect. Choose the aspect.")
+    aspects = list(list_aspect_keys(evaluation).values())
+    parse_preference_rule(aspect=request.aspect, combine=request.combine, aspects=aspects)
+    return request
+
+
+def suggest_choice(evaluation: Evaluation) -> tuple[str, str]:
+    """The aspect or else the rule by which a comparison is decided unless another is chosen.
+
+    Overall where the rubric asks for it, the only aspect where there is one, otherwise the majority of aspects.
+    """
+    keys = list(list_aspect_keys(evaluation).values())
+    version = evaluation.review_rubric
+    asked = [aspect.key for aspect in version.spec().aspects] if version else keys
+    if OVERALL in asked and OVERALL in keys:
+        return OVERALL, ""
+    return (keys[0], "") if len(keys) == 1 else ("", str(CombiningRule.MAJORITY))
 
 
 def complete_settings(evaluation: Evaluation, export_format: ExportFormat, chosen: Mapping[str, str]) -> dict[str, str]:
@@ -87,9 +107,9 @@ def complete_settings(evaluation: Evaluation, export_format: ExportFormat, chose
         if value in settings[name].values:
             continue
         if not settings[name].of_candidates:
-            raise InputRefused(f"{name} is one of {', '.join(settings[name].values)}, not “{value}”.")
+            raise InputRefused(f"Unknown {name} “{value}”. Choose one of {', '.join(settings[name].values)}.")
         if not evaluation.candidates.filter(name=value).exists():
-            raise InputRefused(f"This evaluation has no model “{value}”: name one of its own as the {name}.")
+            raise InputRefused(f"Unknown model “{value}”. Choose a model of this evaluation as the {name}.")
     return {name: chosen.get(name, setting.initial) for name, setting in settings.items()}
 
 

@@ -40,8 +40,8 @@ def send_export_file(request: AuthenticatedRequest, export: Export) -> HttpRespo
 
 def open_export_file(export: Export) -> "File[bytes]":
     if export.removed_at:
-        raise InputRefused("The file of this export was removed; its record stays. Make a new export.")
+        raise InputRefused("The file of this export was deleted. Create a new export.")
     try:
         return export.file.open("rb")
     except (FileNotFoundError, ValueError):
-        raise InputRefused("The file of this export is no longer in storage: make a new export.") from None
+        raise InputRefused("The file of this export is no longer in storage. Create a new export.") from None

@@ -7,6 +7,7 @@ from time import monotonic
 from django.db.models import QuerySet
 
 from evaluations.domain.json_values import JsonDict
+from evaluations.exports.first_row import FirstLine
 from evaluations.exports.options import ExportRequest, complete_request, get_export_format
 from evaluations.exports.writer import filter_export_comparisons, load_export_participants, read_export_rows
 from evaluations.formats.export_format import ExportRow, ExportTally
@@ -14,6 +15,8 @@ from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
+from evaluations.models.users import User
+from evaluations.visibility import reveal_comparisons, visible_comparisons
 
 
 def build_manifest(export: Export) -> JsonDict:
@@ -31,12 +34,13 @@ def build_manifest(export: Export) -> JsonDict:
 
 @dataclass(frozen=True)
 class ExportPreview:
-    """A preview of an export. ``whole``: whether all of it was counted."""
+    """A preview of an export. ``whole``: whether all of it was counted. ``first_row``: as indented JSON."""
 
     comparisons: int
     tally: ExportTally
     whole: bool
     excluded: list[tuple[str, int]]
+    first_row: str = ""
 
 
 def list_exclusion_reasons(written_as: str, excluded: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -46,24 +50,42 @@ def list_exclusion_reasons(written_as: str, excluded: Mapping[str, int]) -> list
 
 
 def preview_export(
-    evaluation: Evaluation, written_as: str, request: ExportRequest, comparisons: "QuerySet[Comparison]", seconds: float
+    evaluation: Evaluation, written_as: str, request: ExportRequest, *, user: User, seconds: float
 ) -> ExportPreview:
-    """Preview an export by running its writer for up to ``seconds`` without keeping the output."""
+    """Preview an export by running its writer for up to ``seconds`` without keeping more than the first row.
+
+    The user counts as having seen what others chose on the comparison of that row.
+    """
     export_format, until = get_export_format(written_as), monotonic() + seconds
     request = complete_request(evaluation, export_format, request)
     participants, tally = load_export_participants(evaluation, replace(request, anonymised=False)), ExportTally()
-    chosen = filter_export_comparisons(evaluation, comparisons, request)
-    is_whole = True
+    chosen = filter_export_comparisons(evaluation, visible_comparisons(user, evaluation), request)
+    is_whole, line = True, FirstLine()
+    shown: ExportRow = {}
 
     def read_until_deadline() -> Iterator[ExportRow]:
-        nonlocal is_whole
+        nonlocal is_whole, shown
         for row in read_export_rows(export_format.needs, chosen, participants, request, tally):
             if monotonic() > until:
                 is_whole = False
                 tally.comparisons = max(0, tally.comparisons - 1)  # of scores none are counted
                 return
+            shown = shown if line.is_complete else row
             yield row
 
-    for _ in export_format.write(read_until_deadline(), participants.list_names(), request.options, tally):
+    blocks = export_format.write(read_until_deadline(), participants.list_names(), request.options, tally)
+    for _ in line.watch(blocks) if export_format.ending == "jsonl" else blocks:
         pass
-    return ExportPreview(chosen.count(), tally, is_whole, list_exclusion_reasons(written_as, tally.excluded))
+    first_row = line.format() if "candidate_a" in shown else ""
+    if first_row:
+        reveal_comparisons(user, evaluation, list(find_shown_comparisons(chosen, shown)))
+    excluded = list_exclusion_reasons(written_as, tally.excluded)
+    return ExportPreview(chosen.count(), tally, is_whole, excluded, first_row)
+
+
+def find_shown_comparisons(comparisons: "QuerySet[Comparison]", row: ExportRow) -> "QuerySet[Comparison]":
+    return comparisons.filter(
+        query__key=row["query_id"],
+        response_a__candidate__name=row["candidate_a"],
+        response_b__candidate__name=row["candidate_b"],
+    )

@@ -170,8 +170,8 @@ def stop_export(export: Export, *, user: User | None) -> None:
     with transaction.atomic():
         cancel_job(get_export_job_kind(export), export.pk)  # lock the job before its row, as the writer does
         cancelled = Export.objects.filter(pk=export.pk, state__in=OPEN)
-        if not cancelled.update(state=ExportState.CANCELLED, reason="Cancelled.", finished_at=Now()):
-            raise InputRefused("This export is over already.")
+        if not cancelled.update(state=ExportState.CANCELLED, reason="Canceled.", finished_at=Now()):
+            raise InputRefused("This export has already ended.")
         record_event("cancelled", export, user=user, evaluation=export.evaluation)
     remove_file(export)
     export.refresh_from_db()
@@ -182,7 +182,7 @@ def delete_export_file(export: Export, *, user: User) -> None:
     with transaction.atomic():
         finished = Export.objects.filter(pk=export.pk, state=ExportState.DONE, removed_at__isnull=True)
         if not finished.update(removed_at=Now()):
-            raise InputRefused("This export has no file that could be removed.")
+            raise InputRefused("This export has no file to delete.")
         record_event("removed file", export, user=user, evaluation=export.evaluation, before={"sha256": export.sha256})
     remove_file(export)
     export.refresh_from_db()

@@ -16,6 +16,7 @@ from evaluations.access import Action, action_for_export, is_allowed, may_change
 from evaluations.backups.selectors import refuse_if_busy
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
+from evaluations.exports.cards import CARD_FORMATS, EXPORT_CARDS, PREVIEWED_AS, list_more_formats
 from evaluations.exports.failures import OPEN
 from evaluations.exports.forms import ExportForm
 from evaluations.exports.options import get_export_format
@@ -29,10 +30,10 @@ from evaluations.exports.selectors import (
 )
 from evaluations.exports.services import delete_export_file, get_export_job, request_export, stop_export
 from evaluations.formats.export_format import encode_manifest
+from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.jobs.queue import measure_job_progress
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.visibility import visible_comparisons
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import get_refusal_status
@@ -48,8 +49,32 @@ def exports(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
     page = paginate(request, listed, newest_first=True)
     backs_up = is_allowed(request.user, Action.BACK_UP, evaluation)
-    context = {"page": "exports", "evaluation": evaluation, "exports": page, "backs_up": backs_up}
+    context = {
+        "page": "exports",
+        "evaluation": evaluation,
+        "exports": page,
+        "backs_up": backs_up,
+        "cards": EXPORT_CARDS,
+        "more_formats": list_more_formats(backs_up=backs_up),
+    }
     return render(request, "exports/exports.html", context)
+
+
+@never_cache
+@require_GET
+def export_preview(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """Counts and first row of a card's format with default options."""
+    evaluation = require_evaluation(request.user, slug, Action.EXPORT)
+    name = request.GET.get("written_as", "")
+    name = name if name in CARD_FORMATS else "jsonl"
+    form = ExportForm({"written_as": PREVIEWED_AS.get(name, name)}, evaluation=evaluation)
+    context: dict[str, object] = {"evaluation": evaluation}
+    if form.is_valid():
+        try:
+            context["foreseen"] = preview_from_form(request, evaluation, form)
+        except InputRefused as refused:
+            context["refused"] = str(refused)
+    return render(request, "exports/_preview.html", context)
 
 
 @never_cache
@@ -60,7 +85,9 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
     evaluation = require_evaluation(user, slug, action_for_export(request.POST.get("written_as", "")))
     sent = request.POST if request.method == "POST" else None
     backs_up = is_allowed(user, Action.BACK_UP, evaluation)
-    form = ExportForm(sent, evaluation=evaluation, backs_up=backs_up, within=request.GET.get("slice", ""))
+    within, name = request.GET.get("slice", ""), request.GET.get("format", "")
+    name = name if name in EXPORT_FORMATS and (backs_up or not EXPORT_FORMATS[name].is_backup) else "jsonl"
+    form = ExportForm(sent, evaluation=evaluation, backs_up=backs_up, within=within, format_name=name)
     if request.method != "POST" or request.POST.get("step") == "look":
         return render_export_form(request, evaluation, form)
     if not form.is_valid():
@@ -95,7 +122,7 @@ def render_export_form(
         "sent_rows": settings.EXPORT_SENT_ROWS,
     }
     initial = {name: str(field.initial) for name, field in form.fields.items() if field.initial}
-    previewed = form if form.is_bound else ExportForm({"written_as": "jsonl", **initial}, evaluation=evaluation)
+    previewed = form if form.is_bound else ExportForm(initial, evaluation=evaluation, backs_up=form.is_whole)
     if previewed.is_valid():
         try:
             context["foreseen"] = preview_from_form(request, evaluation, previewed)
@@ -111,10 +138,8 @@ def preview_from_form(request: AuthenticatedRequest, evaluation: Evaluation, for
     if form.is_whole:
         refuse_if_busy(evaluation)
         return None
-    comparisons = visible_comparisons(request.user, evaluation)
-    return preview_export(
-        evaluation, form.cleaned_data["written_as"], form.export_request(), comparisons, PREVIEW_SECONDS
-    )
+    name, asked = form.cleaned_data["written_as"], form.export_request()
+    return preview_export(evaluation, name, asked, user=request.user, seconds=PREVIEW_SECONDS)
 
 
 @never_cache
@@ -165,7 +190,7 @@ def export_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
         stop_export(export, user=user)
     except InputRefused as refused:
         return render_export(request, export, error=str(refused))
-    messages.success(request, f"{export.file_name} was cancelled. No file of it is kept.")
+    messages.success(request, f"{export.file_name} canceled. No file was kept.")
     return redirect("exports", slug)
 
 
@@ -176,7 +201,7 @@ def export_remove(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
         delete_export_file(export, user=request.user)
     except InputRefused as refused:
         return render_export(request, export, error=str(refused))
-    messages.success(request, f"The file {export.file_name} was deleted. Its record and its manifest stay.")
+    messages.success(request, f"{export.file_name} deleted. Its manifest is kept.")
     return redirect("export", slug, pk)
 
 

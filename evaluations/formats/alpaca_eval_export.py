@@ -24,7 +24,7 @@ NO_NOTE: Final = AnnotationNote()
 BASELINE: Final = FormatSetting(
     name="baseline",
     label="Baseline (output_1)",
-    values={"": "As in the imported file, else by name"},
+    values={"": "as in the imported file, otherwise by name"},
     initial="",
     of_candidates=True,
 )
@@ -154,7 +154,7 @@ def judge_rationale(judge: ExportedJudge, aspect: str) -> str:
 ALPACA_EVAL_FORMAT: Final = ExportFormat(
     name="alpaca-eval",
     title="AlpacaEval annotations",
-    purpose="one JSON array, a record for each rater's preference",
+    purpose="JSON array with each rater’s preferences",
     ending="json",
     write=lambda rows, raters, options, tally: alpaca_eval_lines(
         rows, options.aspect, options.settings.get("baseline", ""), tally
@@ -164,8 +164,8 @@ ALPACA_EVAL_FORMAT: Final = ExportFormat(
     one_aspect=True,
     settings=(BASELINE,),
     reasons={
-        "judge_said_nothing": "a judge has not spoken of this aspect",
-        "without_baseline": "the baseline has no response in the comparison",
+        "judge_said_nothing": "verdicts without this aspect",
+        "without_baseline": "comparisons without the baseline",
         **WITHOUT_VOTE,
     },
 )

@@ -230,7 +230,7 @@ def neutralise_row(flat: dict[str, str]) -> dict[str, str]:
 CSV_FORMAT: Final = ExportFormat(
     name="csv",
     title="CSV",
-    purpose="one row a comparison, for spreadsheets",
+    purpose="everything, one row per comparison, for spreadsheets",
     ending="csv",
     write=lambda rows, raters, options, tally: csv_export_lines(count_rows(rows, tally), raters),
     needs=RowKind.EVERYTHING,

@@ -139,38 +139,36 @@ def card_text(
 def describe_dataset(facts: CardFacts, rule: PreferenceRule, configs: Sequence[CardConfig]) -> Iterator[str]:
     if facts.description.strip():
         yield from [fence_block(facts.description), ""]
-    yield "Pairs of responses to the same query, and which of the two is preferred. Written by judgeweb."
+    yield "Pairs of responses to the same prompt with a preference. Exported by judgeweb."
     yield ""
     for config in configs:
         yield f"- `{config.name}` ({config.rows:,} rows): {config.about}"
     yield ""
-    yield f"One choice of each comparison: **{code_span(rule.name)}**. {escape_markdown_line(rule.in_words)}"
+    yield f"Preference from: **{code_span(rule.name)}**. {escape_markdown_line(rule.in_words)}"
     yield ""
-    yield "**Licence**: not stated. Whoever publishes this says here what may be done with the texts and the labels."
+    yield "**License**: not stated. Before publishing, state how the texts and labels may be used."
     yield ""
 
 
 def describe_labelling(facts: CardFacts, rule: PreferenceRule) -> Iterator[str]:
-    yield "## How it was labelled"
+    yield "## Annotation"
     yield ""
     yield (
-        f"{facts.people:,} {'person' if facts.people == 1 else 'people'} and {len(facts.judges):,} "
-        + ("judge said" if len(facts.judges) == 1 else "judges said")
-        + " something about these comparisons."
+        f"Annotated by {facts.people:,} {'reviewer' if facts.people == 1 else 'reviewers'} and "
+        f"{len(facts.judges):,} {'judge' if len(facts.judges) == 1 else 'judges'}."
     )
     if facts.policy:
         yield f"Labels: {escape_markdown_line(facts.policy)}"
     yield (
-        "`label_source` says of each row where its label comes from (`adjudicated`, `majority`, `single`: people; "
-        "`panel`, `judge`: language models); `votes` counts the votes behind it, `agreement` is the share of them "
-        "that is for the choice."
+        "`label_source` is where the label of a row comes from (`adjudicated`, `majority`, `single`: reviewers; "
+        "`panel`, `judge`: language models). `votes` is the number of votes, `agreement` the share for the choice."
     )
     yield ""
     if facts.judges:
         yield from markdown_table(("judge", "kind", "model", "rubric"), facts.judges)
     for rubric in facts.rubrics:
         yield from [f"### Rubric {escape_markdown_line(rubric.name)}", "", fence_block(rubric.instructions), ""]
-        yield from markdown_table(("aspect", "what it means"), rubric.aspects)
+        yield from markdown_table(("aspect", "definition"), rubric.aspects)
 
 
 def describe_agreement(facts: CardFacts) -> Iterator[str]:
@@ -179,7 +177,7 @@ def describe_agreement(facts: CardFacts) -> Iterator[str]:
     yield from [
         "## Agreement",
         "",
-        "On the comparisons that were exported, with intervals of 95 %; a dash where there is none.",
+        "On the exported comparisons, with 95% confidence intervals.",
         "",
     ]
     columns = ("aspect", "between", "measure", "value", "interval", "n")
@@ -190,12 +188,12 @@ def describe_agreement(facts: CardFacts) -> Iterator[str]:
 
 
 def describe_exclusions(counts: ExportCounts) -> Iterator[str]:
-    yield from ["## What is left out", ""]
+    yield from ["## Exclusions", ""]
     if counts.excluded:
         rows = [(reason, EXCLUSION_REASONS.get(reason, ""), f"{n:,}") for reason, n in sorted(counts.excluded.items())]
         yield from markdown_table(("reason", "", "comparisons"), rows)
     else:
-        yield from ["Nothing: every comparison is a preference.", ""]
+        yield from ["None.", ""]
     noted = [(NOTED_IN_WORDS[name], n) for name, n in sorted(counts.noted.items()) if n and name in NOTED_IN_WORDS]
     if noted:
         yield from [*(f"- {n:,} {words}" for words, n in noted), ""]
@@ -206,21 +204,21 @@ def describe_splits(configs: Sequence[CardConfig]) -> Iterator[str]:
     table_rows = [(config.name, split, f"{rows:,}") for config in configs for split, (_, rows) in config.files.items()]
     yield from markdown_table(("table", "split", "rows"), table_rows)
     if any(len(config.files) > 1 for config in configs):
-        yield from ["No cluster of queries is in two splits.", ""]
+        yield from ["No prompt cluster is in two splits.", ""]
 
 
 def describe_limits(rule: PreferenceRule) -> Iterator[str]:
     yield from ["## Limits", ""]
-    yield "- A preference says which of two responses was preferred, not that either is right."
+    yield "- A preference does not mean that either response is correct."
     if rule.rule:
-        yield f"- {code_span(rule.name)} is derived from several aspects: no rater was asked this one question."
-    yield "- Rows with the source `panel` or `judge` repeat what language models prefer, biases included."
-    yield "- `context` and `reference` are columns of their own: whether a candidate saw them is not known."
+        yield f"- {code_span(rule.name)} is derived from several aspects. Raters were not asked this question directly."
+    yield "- Rows with the source `panel` or `judge` reflect the preferences and biases of language models."
+    yield "- It is not known whether a candidate saw `context` or `reference`."
     yield ""
 
 
 def describe_provenance(facts: CardFacts) -> Iterator[str]:
-    yield from ["## Provenance", "", "`manifest.json` has the whole record of this export."]
+    yield from ["## Provenance", "", "See `manifest.json` for the full manifest of this export."]
     if facts.provenance:
         yield from ["", fence_block(json.dumps(facts.provenance, ensure_ascii=False, indent=1, sort_keys=True), "json")]
 

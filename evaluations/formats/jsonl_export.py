@@ -30,7 +30,7 @@ def write_jsonl(
 JSONL_FORMAT: Final = ExportFormat(
     name="jsonl",
     title="JSONL",
-    purpose="one object a line, everything in it, for scripts and for importing again",
+    purpose="everything, one comparison per line; can be imported again",
     ending="jsonl",
     write=write_jsonl,
     needs=RowKind.EVERYTHING,

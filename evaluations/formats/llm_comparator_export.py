@@ -135,7 +135,7 @@ def rating_record(rater: str, choice: str, flipped: bool | None, rationale: str)
 LLM_COMPARATOR_FORMAT: Final = ExportFormat(
     name="llm-comparator",
     title="LLM Comparator",
-    purpose="one JSON document that the tool LLM Comparator opens",
+    purpose="JSON file for the LLM Comparator tool",
     ending="json",
     write=lambda rows, raters, options, tally: llm_comparator_lines(
         rows, raters.aspects, options.preference_rule(raters), tally

@@ -30,12 +30,12 @@ class ExclusionReason(StrEnum):
 CHOICES: Final[Mapping[str | None, Choice | None]] = {None: None, **{str(choice): choice for choice in Choice}}
 
 EXCLUSION_REASONS: Final[Mapping[str, str]] = {
-    NoPreference.NO_LABEL: "an aspect that is needed has no label",
-    NoPreference.SPLIT: "the people who voted are split",
-    NoPreference.ASPECTS_DISAGREE: "some aspects are for A, others for B",
-    ExclusionReason.TIE: "a tie",
-    ExclusionReason.BOTH_BAD: "both responses are bad",
-    ExclusionReason.EQUAL_RESPONSES: "the two responses are the same text",
+    NoPreference.NO_LABEL: "without a label",
+    NoPreference.SPLIT: "split votes",
+    NoPreference.ASPECTS_DISAGREE: "split aspects",
+    ExclusionReason.TIE: "ties",
+    ExclusionReason.BOTH_BAD: "both bad",
+    ExclusionReason.EQUAL_RESPONSES: "identical responses",
 }
 
 
@@ -171,10 +171,10 @@ def choice_columns(decided: DecidedComparison) -> dict[str, Any]:
 NOT_CALIBRATION: Final = SelectionMethod.RANDOM.value
 
 WITHOUT_VOTE: Final = {
-    "person_said_nothing": "a person has not spoken of this aspect",
-    "not_confirmed": "a person has not confirmed the first choice",
-    "calibration": "given in a calibration queue, which counts nowhere",
-    "replaced_by_newer_review": "the same person reviewed the comparison again",
+    "person_said_nothing": "reviews without this aspect",
+    "not_confirmed": "unconfirmed first choices",
+    "calibration": "calibration reviews",
+    "replaced_by_newer_review": "reviews replaced by a newer one",
 }
 
 

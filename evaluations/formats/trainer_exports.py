@@ -48,9 +48,9 @@ LAYOUT_SETTING: Final = FormatSetting(
     name="layout",
     label="Layout",
     values={
-        Layout.CHAT: "chat messages, the prompt apart",
-        Layout.IMPLICIT: "chat messages, each answer with the prompt before it",
-        Layout.PLAIN: "plain texts, the prompt apart",
+        Layout.CHAT: "chat messages, separate prompt",
+        Layout.IMPLICIT: "chat messages, prompt included in each response",
+        Layout.PLAIN: "plain text, separate prompt",
     },
     initial=Layout.CHAT,
 )
@@ -125,7 +125,7 @@ def count_dpo_warnings(preferred: PreferredResponse, counts: ExportCounts) -> No
 TIES: Final = FormatSetting(
     name="ties",
     label="Ties",
-    values={"drop": "left out", "good": "both responses are good"},
+    values={"drop": "exclude", "good": "label both responses good"},
     initial="drop",
 )
 # Layouts with prompt and answer in separate fields; the implicit one does not exist for single answers.
@@ -220,7 +220,7 @@ TRAINER_FORMATS: Final = (
     ExportFormat(
         name="dpo",
         title="DPO preferences",
-        purpose="prompt, chosen and rejected, a line each, for DPO and reward models (TRL)",
+        purpose="prompt, chosen and rejected response, for DPO and reward models (TRL)",
         ending="jsonl",
         write=lambda rows, raters, options, tally: dpo_lines(
             rows, raters.aspects, options.preference_rule(raters), tally, Layout(options.settings["layout"])
@@ -232,7 +232,7 @@ TRAINER_FORMATS: Final = (
     ExportFormat(
         name="kto",
         title="KTO",
-        purpose="single responses that are good or bad, a line each (TRL)",
+        purpose="single responses labeled good or bad (TRL)",
         ending="jsonl",
         write=lambda rows, raters, options, tally: kto_lines(
             rows,
@@ -248,13 +248,13 @@ TRAINER_FORMATS: Final = (
     ),
     ExportFormat(
         name="messages",
-        title="Messages",
-        purpose="the preferred conversation of each comparison, a line each, for fine-tuning",
+        title="SFT conversations",
+        purpose="the preferred conversation of each comparison, for fine-tuning",
         ending="jsonl",
         write=lambda rows, raters, options, tally: conversation_lines(
             rows, raters.aspects, options.preference_rule(raters), tally
         ),
         wants_choice=True,
-        reasons={**EXCLUSION_REASONS, EMPTY: "the preferred response is empty"},
+        reasons={**EXCLUSION_REASONS, EMPTY: "empty responses"},
     ),
 )

@@ -102,11 +102,11 @@ def verdict_cell(value: Any) -> str:
 
 
 REASONS: Final = {
-    "calibration": "given in a calibration queue, which counts nowhere",
-    "replaced_by_newer_review": "the same person reviewed the comparison again",
-    "judge_archived": "the judge is archived",
-    "undone_meanwhile": "the review was undone while the file was written",
-    "given_as_scores": "given as scores, which are in the scores export",
+    "calibration": "calibration reviews",
+    "replaced_by_newer_review": "reviews replaced by a newer one",
+    "judge_archived": "verdicts of archived judges",
+    "undone_meanwhile": "reviews undone during the export",
+    "given_as_scores": "scores (see the scores export)",
 }
 
 
@@ -116,7 +116,7 @@ def make_csv_format(jsonl_format: ExportFormat, columns: tuple[str, ...]) -> Exp
         jsonl_format,
         name=f"{jsonl_format.name}-csv",
         title=f"{jsonl_format.title} as CSV",
-        purpose="the same as a table",
+        purpose="the same as CSV",
         ending="csv",
         write=lambda rows, raters, options, tally: verdict_csv_lines(count_rows(rows, tally), columns),
     )
@@ -125,7 +125,7 @@ def make_csv_format(jsonl_format: ExportFormat, columns: tuple[str, ...]) -> Exp
 VERDICTS_FORMAT: Final = ExportFormat(
     name="verdicts",
     title="Verdicts",
-    purpose="a line for each choice of each rater, to import or to analyse elsewhere",
+    purpose="every choice of every rater, one per line",
     ending="jsonl",
     write=write_jsonl,
     needs=RowKind.VERDICTS,
@@ -135,7 +135,7 @@ SCORES_FORMAT: Final = replace(
     VERDICTS_FORMAT,
     name="scores",
     title="Scores",
-    purpose="a line for each score that a rater gave a response",
+    purpose="every score of every rater, one per line",
     needs=RowKind.SCORES,
 )
 VERDICT_FORMATS: Final = (

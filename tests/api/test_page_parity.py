@@ -93,6 +93,7 @@ SAME: Final = {
     "duplicates": "list_duplicates list_repeats hold_file_against",
     "duplicates_merge": "put_in_one_cluster",
     "exports": "list_exports",
+    "export_preview": "list_export_formats",
     "export_new": "list_export_formats make_export",
     "export": "get_export",
     "export_progress": "get_export",

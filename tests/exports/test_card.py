@@ -57,15 +57,15 @@ def test_the_card_is_made_of_the_evaluation(evaluation: Evaluation) -> None:
     ]
     card = found["README.md"].decode()
     assert "# A \\| study" in card
-    assert "2 people and 1 judge said something" in card
+    assert "Annotated by 2 reviewers and 1 judge." in card
     assert "| gpt | llm | model | six-aspect 1 |" in card
     assert "### Rubric six-aspect 1" in card
-    assert "| clarity | people | Krippendorff's alpha | 0.67 |" in card
+    assert "| clarity | reviewers | Krippendorff's alpha | 0.67 |" in card
     told = [line.split(" | ")[2:] for line in card.splitlines() if "gpt and the majority" in line]
     assert [one[:2] + one[3:] for one in told] == [["agreement", "0.75", "4 |"], ["Cohen's kappa", "0.64", "4 |"]]
     # The tie, and the comparison on which the people are split.
-    assert "| tie | a tie | 1 |" in card
-    assert "| split | the people who voted are split | 1 |" in card
+    assert "| tie | ties | 1 |" in card
+    assert "| split | split votes | 1 |" in card
 
 
 def test_the_same_study_gives_the_same_folder(evaluation: Evaluation) -> None:

@@ -41,7 +41,7 @@ def test_what_was_left_out_is_said_in_words(
 ) -> None:
     out = str(tmp_path / "pairs.jsonl")
     call_command("export", "study", "--format", "dpo", "--aspect", "clarity", "--out", out)
-    assert capsys.readouterr().out.splitlines()[1:] == ["excluded: 1 an aspect that is needed has no label"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["excluded: 1 without a label"]
 
 
 def refused(*arguments: str) -> str:
@@ -59,7 +59,7 @@ def test_an_unknown_evaluation_is_one_clear_line(tmp_path: Path) -> None:
 def test_a_format_that_is_not_there_is_refused_with_those_that_are(
     evaluation: Evaluation, tmp_path: Path, written_as: str
 ) -> None:
-    assert "choose one of jsonl, csv" in refused("study", "--format", written_as, "--out", str(tmp_path / "x"))
+    assert "Choose one of jsonl, csv" in refused("study", "--format", written_as, "--out", str(tmp_path / "x"))
     assert not Export.objects.exists()
     assert not list(tmp_path.iterdir())
 

@@ -15,7 +15,9 @@ from evaluations.domain.events import DOWNLOADED
 from evaluations.domain.files import ExportState
 from evaluations.domain.filters import ComparisonFilter
 from evaluations.domain.roles import Role
-from evaluations.exports.forms import NO_CHOICE, TWO_CHOICES, ExportForm
+from evaluations.exports.cards import EXPORT_CARDS
+from evaluations.exports.forms import ExportForm
+from evaluations.exports.options import complete_request, suggest_choice
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
 from evaluations.models.comparisons import Comparison
@@ -23,6 +25,8 @@ from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.rubrics import Aspect
 from evaluations.models.users import User
+from evaluations.overview.services import create_evaluation
+from evaluations.verdicts.votes import update_labels
 from evaluations.visibility import has_seen_verdicts
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.verdicts import make_judge_verdicts, make_review
@@ -121,9 +125,9 @@ def test_another_format_is_an_error_on_the_form_and_makes_nothing(owner: User, e
 
 def test_the_page_says_how_many_rows_and_what_is_in_them(owner: User, comparison: Comparison) -> None:
     page = html_of(sign_in_client(owner).get(reverse("export_new", args=["study"])))
-    assert "Export 1 comparison" in page
+    assert '<b class="number">1</b> row' in page
     assert "ann" in page
-    assert "baseline, not an LLM" in page
+    assert "rule-based" in page
 
 
 def test_the_list_shows_rows_checksum_who_and_what_was_broken_off(owner: User, comparison: Comparison) -> None:
@@ -139,7 +143,7 @@ def test_the_list_shows_rows_checksum_who_and_what_was_broken_off(owner: User, c
 
 def test_an_empty_list_says_how_to_fill_it(owner: User, evaluation: Evaluation) -> None:
     page = sign_in_client(owner).get(reverse("exports", args=["study"])).text
-    assert "Nothing was exported yet" in page
+    assert "Exported files" not in page
     assert reverse("export_new", args=["study"]) in page
 
 
@@ -187,12 +191,47 @@ def looked_at(user: User, **sent: str) -> str:
     return html_of(sign_in_client(user).post(reverse("export_new", args=["study"]), sent))
 
 
-def test_a_preference_is_asked_for_in_words_of_the_page(owner: User, comparison: Comparison) -> None:
-    assert NO_CHOICE in looked_at(owner)
-    assert "--" not in looked_at(owner).split("What would be written")[1]
-    assert TWO_CHOICES in looked_at(owner, aspect="clarity", combine="unanimous")
-    answer = sign_in_client(owner).post(reverse("export_new", args=["study"]), {"written_as": "dpo"})
-    assert (answer.status_code, Export.objects.count()) == (422, 0)
+def test_a_preference_has_a_default_that_a_written_rule_overrides(owner: User, comparison: Comparison) -> None:
+    assert '<option value="derived:majority_of_aspects" selected>' in html_of(
+        sign_in_client(owner).get(reverse("export_new", args=["study"]), {"format": "dpo"})
+    )
+    post(owner, "dpo").getvalue()
+    assert Export.objects.get().options["combine"] == "majority_of_aspects"
+    sent = {"written_as": "dpo", "aspect": "clarity", "combine": "unanimous"}
+    sign_in_client(owner).post(reverse("export_new", args=["study"]), sent)
+    assert Export.objects.latest("pk").options["combine"] == "unanimous"
+
+
+def test_a_preference_is_the_overall_choice_where_the_rubric_asks_for_it(evaluation: Evaluation) -> None:
+    assert suggest_choice(evaluation) == ("", "majority_of_aspects")
+    whole = create_evaluation(slug="whole", name="Whole", owner=None, by=None, rubric="qa-pairwise")
+    assert suggest_choice(whole) == ("overall", "")
+
+
+def test_each_card_exports_in_one_click_and_counts_rows(owner: User, comparison: Comparison) -> None:
+    tied = make_comparison(comparison.evaluation)
+    make_review(make_human(comparison.evaluation, "bob"), tied, {"clarity": "tie"})
+    update_labels([comparison.pk, tied.pk])
+    client = sign_in_client(owner)
+    page = html_of(client.get(reverse("exports", args=["study"])))
+    for card in EXPORT_CARDS:
+        assert card.title in page
+        for name, _ in card.formats:
+            answer = client.get(reverse("export_preview", args=["study"]), {"written_as": name})
+            assert answer.status_code == 200
+            post(owner, name).getvalue()
+    counts = html_of(client.get(reverse("export_preview", args=["study"]), {"written_as": "dpo"}))
+    assert '<b class="number">1</b> row · excluded: 1 ties' in counts
+    assert "chosen_model" in counts
+
+
+def test_a_first_row_counts_as_seen_and_no_other(owner: User, comparison: Comparison) -> None:
+    other = make_comparison(comparison.evaluation)
+    make_review(make_human(comparison.evaluation, "bob"), other, {"clarity": "A"})
+    update_labels([comparison.pk, other.pk])
+    sign_in_client(owner).get(reverse("export_preview", args=["study"]), {"written_as": "dpo"})
+    assert has_seen_verdicts(owner, comparison)
+    assert not has_seen_verdicts(owner, other)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +255,8 @@ def test_the_only_aspect_needs_no_choosing() -> None:
     Aspect.objects.create(evaluation=bare, key="clarity", name="Clarity")
     form = ExportForm({"written_as": "dpo"}, evaluation=bare)
     assert form.is_valid()
-    assert form.export_request().aspect == "clarity"
+    completed = complete_request(bare, form.export_format, form.export_request())
+    assert (completed.aspect, completed.combine) == ("clarity", "")
     assert "combine" not in [field.name for field in form.list_format_fields()]
 
 
@@ -232,7 +272,7 @@ def test_a_slice_is_chosen_already_where_one_comes_from_it(
     address = reverse("export_new", args=["study"])
     asked = html_of(sign_in_client(owner).get(address, {"slice": "Facts"}))
     assert '<option value="Facts" selected>' in asked
-    assert '<b class="number">0</b> comparisons' in asked
+    assert '<b class="number">0</b> rows' in asked
     assert '<option value="" selected>all</option>' in html_of(sign_in_client(owner).get(address, {"slice": "gone"}))
     assert f"{address}?slice=Facts" in html_of(sign_in_client(owner).get(reverse("saved_filters", args=["study"])))
 
