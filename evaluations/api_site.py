@@ -56,7 +56,8 @@ api.add_decorator(guard_operation, "view")
 
 # In the order of the document: each has a router named `operations`.
 API_MODULES: Final = (
-    *("overview", "evaluation_settings", "members", "members.invitations", "members.account", "members.accounts"),
+    *("overview", "evaluation_settings", "members", "members.invitations"),
+    *("members.join_links", "members.account", "members.accounts"),
     *("comparisons", "imports", "imports.columns", "imports.pairs"),
     *("rubrics", "judges.endpoints", "judges", "judges.runs", "judges.calls", "reviews", "reviews.queues"),
     *("disagreements", "reports", "exports", "webhooks", "operations"),

@@ -19,6 +19,7 @@ from evaluations.members.account import views as account
 from evaluations.members.account.theme import account_theme
 from evaluations.members.accounts import views as accounts
 from evaluations.members.invitations import views as invitations
+from evaluations.members.join_links import views as join_links
 from evaluations.members.sign_in import views as sign_in
 from evaluations.operations import views as operations
 from evaluations.overview import views as overview
@@ -64,6 +65,7 @@ urlpatterns: list[URLPattern] = [
     path("account/tokens", account.tokens, name="tokens"),
     path("account/tokens/revoke", account.tokens_revoke, name="tokens_revoke"),
     path("account/tokens/<int:pk>/revoke", account.token_revoke, name="token_revoke"),
+    path("join/<str:token>", join_links.join, name="join"),
     path("invitations/<int:pk>/accept", invitations.invitation_accept, name="invitation_accept"),
     path("invitations/<int:pk>/decline", invitations.invitation_decline, name="invitation_decline"),
     # accounts of the whole site, for its administrators
@@ -83,6 +85,12 @@ urlpatterns: list[URLPattern] = [
         "e/<slug:slug>/settings/members/invitations/<int:pk>/withdraw",
         invitations.invitation_withdraw,
         name="invitation_withdraw",
+    ),
+    path("e/<slug:slug>/settings/members/join-links", join_links.join_link_new, name="join_link_new"),
+    path(
+        "e/<slug:slug>/settings/members/join-links/<int:pk>/revoke",
+        join_links.join_link_revoke,
+        name="join_link_revoke",
     ),
     path("e/<slug:slug>/settings/members/<int:pk>/role", members.member_role, name="member_role"),
     path("e/<slug:slug>/settings/members/<int:pk>/remove", members.member_remove, name="member_remove"),

@@ -30,7 +30,7 @@ from evaluations.models.judges import Endpoint, Judge, LocalServer
 from evaluations.models.queues import Queue
 from evaluations.models.rubrics import Rubric
 from evaluations.models.runs import Call, Run
-from evaluations.models.users import ApiToken, Invitation, Membership, User
+from evaluations.models.users import ApiToken, Invitation, JoinLink, Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Span
 from evaluations.models.webhooks import Delivery, Webhook
 from tests.factories.mirrored_evaluation import SAVED, TEXTS, MirroredEvaluation, make_mirrored_evaluation, show_judge
@@ -54,6 +54,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "found": LocalServer,
     "imports": Import,
     "invitations": Invitation,
+    "join-links": JoinLink,
     "judges": Judge,
     "members": Membership,
     "review": Comparison,

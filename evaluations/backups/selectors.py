@@ -50,6 +50,7 @@ from evaluations.models.users import (
     ApiToken,
     IdempotencyRecord,
     Invitation,
+    JoinLink,
     Membership,
     SignInLink,
     SitePolicy,
@@ -170,7 +171,7 @@ BACKUP_TABLES: Final = (
 
 # Tables of the site, derived tables that are rebuilt, and secrets that must not leave the site.
 EXCLUDED_MODELS: Final = (
-    *(SitePolicy, Session, Throttle, SecurityEvent, Invitation, SignInLink, ApiToken, IdempotencyRecord),
+    *(SitePolicy, Session, Throttle, SecurityEvent, Invitation, JoinLink, SignInLink, ApiToken, IdempotencyRecord),
     *(Webhook, OutboxEntry, Delivery, DeliveryAttempt),
     *(EndpointGrant, EndpointAccount, EndpointSpending),
     *(LocalServer, EndpointCheck, Worker, Job, Lease, CallTotal, CallTotalCursor, Rendering, TagChange),

@@ -16,6 +16,10 @@ class Role(StrEnum):
 REVIEWING_ROLES: Final = frozenset(Role) - {Role.VIEWER}
 
 
+# The roles that a join link may give, to anyone who has it.
+JOINABLE_ROLES: Final = (Role.REVIEWER, Role.ADJUDICATOR, Role.VIEWER)
+
+
 class RaterKind(StrEnum):
     HUMAN = "human"
     JUDGE = "judge"

@@ -17,6 +17,9 @@ class SecurityEventKind(StrEnum):
     TOKEN_MADE = "token_made"
     TOKEN_NEW_ADDRESS = "token_new_address"
     LINK_MADE = "link_made"
+    JOIN_LINK_MADE = "join_link_made"
+    JOIN_LINK_REVOKED = "join_link_revoked"
+    JOINED_BY_LINK = "joined_by_link"
     ACCOUNT_DISABLED = "account_disabled"
     ACCOUNT_ENABLED = "account_enabled"
     POLICY_CHANGED = "policy_changed"
@@ -25,20 +28,23 @@ class SecurityEventKind(StrEnum):
 
 
 SECURITY_EVENT_TEXTS: Final[Mapping[SecurityEventKind, str]] = {
-    SecurityEventKind.SIGNED_IN: "Signed in with the password",
+    SecurityEventKind.SIGNED_IN: "Signed in with password",
     SecurityEventKind.SIGNED_IN_BY_LINK: "Signed in with a link",
     SecurityEventKind.SIGN_IN_FAILED: "Sign-in failed",
-    SecurityEventKind.PASSWORD_REFUSED: "Present password was wrong",
-    SecurityEventKind.THROTTLED: "Too many tries, had to wait",
+    SecurityEventKind.PASSWORD_REFUSED: "Wrong current password",
+    SecurityEventKind.THROTTLED: "Throttled: too many tries",
     SecurityEventKind.PASSWORD_SET: "Password set",
     SecurityEventKind.SESSIONS_ENDED: "Sessions ended",
     SecurityEventKind.TOKENS_REVOKED: "API tokens revoked",
     SecurityEventKind.TOKEN_MADE: "API token created",
     SecurityEventKind.TOKEN_NEW_ADDRESS: "API token used from a new address",
     SecurityEventKind.LINK_MADE: "Sign-in link created",
+    SecurityEventKind.JOIN_LINK_MADE: "Join link created",
+    SecurityEventKind.JOIN_LINK_REVOKED: "Join link revoked",
+    SecurityEventKind.JOINED_BY_LINK: "Joined with a join link",
     SecurityEventKind.ACCOUNT_DISABLED: "Account disabled",
     SecurityEventKind.ACCOUNT_ENABLED: "Account enabled",
     SecurityEventKind.POLICY_CHANGED: "Rights changed",
-    SecurityEventKind.RIGHT_REFUSED: "Refused: right missing",
+    SecurityEventKind.RIGHT_REFUSED: "Refused: missing right",
     SecurityEventKind.EVALUATION_DELETED: "Evaluation deleted",
 }

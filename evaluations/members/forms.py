@@ -7,7 +7,8 @@ from django import forms
 
 from evaluations.access import RIGHT_COLUMNS, Right
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.roles import SCOPE_TEXTS, Role, Scope
+from evaluations.domain.roles import JOINABLE_ROLES, SCOPE_TEXTS, Role, Scope
+from evaluations.members.join_links.services import MAX_USES
 from evaluations.members.pasted_names import MAX_CHARACTERS, PastedName, parse_pasted_names
 from evaluations.members.selectors import list_time_zones
 from evaluations.models.evaluations import Evaluation
@@ -98,6 +99,21 @@ class MembersForm(forms.Form):
             return parse_pasted_names(self.cleaned_data["names"])
         except InputRefused as refused:
             raise forms.ValidationError(str(refused)) from refused
+
+
+JOIN_DAYS_CHOICES = [(1, "1 day"), (7, "7 days"), (30, "30 days")]
+
+
+class JoinLinkForm(forms.Form):
+    role = forms.ChoiceField(choices=[(role, role.capitalize()) for role in JOINABLE_ROLES])
+    days = forms.TypedChoiceField(label="Expires after", choices=JOIN_DAYS_CHOICES, initial=7, coerce=int)
+    max_uses = forms.IntegerField(label="Max uses", initial=20, min_value=1, max_value=MAX_USES)
+
+
+class JoinForm(forms.Form):
+    name = forms.CharField(
+        label="Your name", max_length=120, widget=forms.TextInput(attrs={"autocomplete": "name", "autofocus": True})
+    )
 
 
 class RoleForm(forms.Form):

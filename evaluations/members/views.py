@@ -15,7 +15,8 @@ from evaluations.access import Action, Right, has_right, is_allowed, list_invite
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Role
 from evaluations.members.additions import Addition, Outcome, add_members, invite_members
-from evaluations.members.forms import ROLE_CHOICES, MembersForm, RoleForm
+from evaluations.members.forms import ROLE_CHOICES, JoinLinkForm, MembersForm, RoleForm
+from evaluations.members.join_links.services import list_join_links
 from evaluations.members.requests import build_link_url, create_link_url, get_membership_or_404, render_new_link
 from evaluations.members.selectors import describe_unclaimed, list_invitations
 from evaluations.members.services import remove_member, set_role
@@ -137,6 +138,8 @@ def render_members(
         "invitees": set(invitees.values_list("pk", flat=True)) if owns else set(),
         "unclaimed": describe_unclaimed([member.user for member in page.rows], user) if owns else {},
         "invitations": list_invitations(evaluation) if owns else [],
+        "join_links": list_join_links(evaluation) if owns else [],
+        "join_form": JoinLinkForm(),
         "may_enroll": owns and has_right(user, Right.CREATE_ACCOUNTS),
     }
     return render(request, "members/members.html", context, status=status)

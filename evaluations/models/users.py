@@ -5,9 +5,9 @@ from typing import Final
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
-from evaluations.domain.roles import Role, Scope
+from evaluations.domain.roles import JOINABLE_ROLES, Role, Scope
 from evaluations.models.base import Row, enum_choices, enum_constraint
 
 MAX_USERNAME_CHARACTERS: Final = 150  # as Django's own column of accounts
@@ -108,6 +108,28 @@ class Invitation(Row):
 
     def __str__(self) -> str:
         return self.username
+
+
+class JoinLink(Row):
+    """A link by which anyone who has it joins an evaluation in one role. Only the hash of its token is kept.
+
+    It makes accounts in the name of ``created_by``, so it works only while that account may create accounts.
+    """
+
+    evaluation = models.ForeignKey("Evaluation", on_delete=models.PROTECT, related_name="join_links")
+    role = models.CharField(max_length=12, choices=enum_choices(Role))
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="join_links", db_index=False)
+    expires_at = models.DateTimeField()
+    max_uses = models.PositiveIntegerField()
+    uses = models.PositiveIntegerField(default=0)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(role__in=[*JOINABLE_ROLES]), name="join_link_role"),
+            models.CheckConstraint(condition=Q(uses__lte=F("max_uses")), name="join_link_uses"),
+        ]
 
 
 class ApiToken(Row):

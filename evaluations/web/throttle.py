@@ -33,6 +33,7 @@ FREE_TRIES_AT_NAME_WITHOUT_ADDRESS: Final = 20
 FREE_TRIES_FROM_DEVICE: Final = 10
 FREE_TRIES_IN_SESSION: Final = 5
 FREE_UNKNOWN_TOKENS: Final = 60
+FREE_JOINS_FROM_ADDRESS: Final = 30
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ def limits_of_session(session_key: str) -> list[Limit]:
 
 def limits_of_unknown_token(address: str) -> list[Limit]:
     return [] if may_be_shared(address) else [build_limit(FREE_UNKNOWN_TOKENS, QUARTER_HOUR, "token", address)]
+
+
+def limits_of_join(address: str) -> list[Limit]:
+    """The limits of join links that do not work."""
+    return [] if may_be_shared(address) else [build_limit(FREE_JOINS_FROM_ADDRESS, QUARTER_HOUR, "join", address)]
 
 
 class TooManyTries(InputRefused):

@@ -215,7 +215,7 @@ def test_what_a_killed_worker_left_is_begun_again_and_given_up_at_last(study: Ev
         export.refresh_from_db()
         assert export.state == (ExportState.WAITING if attempt < ATTEMPTS else ExportState.FAILED)
     assert (export.state, export.file.name) == (ExportState.FAILED, "")
-    assert "export anew" in export.reason
+    assert "export again" in export.reason
     assert job_about("export", export.pk).state == JobState.FAILED
     assert not work_once("export", export.pk)
 

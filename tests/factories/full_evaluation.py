@@ -40,7 +40,7 @@ from evaluations.models.results import OverviewResults
 from evaluations.models.rubrics import Aspect, Rubric, RubricAspect, RubricVersion
 from evaluations.models.runs import Attempt, Batch, Call, Reparse, Run
 from evaluations.models.sign_ins import SecurityEvent
-from evaluations.models.users import ApiToken, IdempotencyRecord, Invitation, Membership, SignInLink, User
+from evaluations.models.users import ApiToken, IdempotencyRecord, Invitation, JoinLink, Membership, SignInLink, User
 from evaluations.models.verdicts import (
     Adjudication,
     Comment,
@@ -318,6 +318,15 @@ def make_records(evaluation: Evaluation, owner: User) -> None:
     )
     Invitation.objects.create(
         pk=number, evaluation=evaluation, username=f"person-{number}", name_key=f"person-{number}", role=Role.VIEWER
+    )
+    JoinLink.objects.create(
+        pk=number,
+        evaluation=evaluation,
+        role=Role.VIEWER,
+        token_sha256=f"{number:064}",
+        created_by=owner,
+        expires_at=timezone.now(),
+        max_uses=1,
     )
     SecurityEvent.objects.create(pk=number, kind=SecurityEventKind.SIGNED_IN, user=owner)
     SignInLink.objects.create(pk=number, user=owner, token_sha256=f"{number:064}", expires_at=timezone.now())

@@ -23,7 +23,8 @@ from tests.web import test_access as web
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 PAGES: Final[Mapping[Action, str]] = {
-    Action.OWN: "evaluation_delete members member_invite member_link member_remove member_role invitation_withdraw",
+    Action.OWN: "evaluation_delete members member_invite member_link member_remove member_role invitation_withdraw "
+    "join_link_new join_link_revoke",
     Action.EXPORT: "export_new",
     Action.BACK_UP: "export_remove",
     Action.DISCUSS: "disagreement_comment disagreement_explain comment_withdraw",
@@ -41,7 +42,7 @@ PAGES: Final[Mapping[Action, str]] = {
 }
 OPERATIONS: Final[Mapping[Action, str]] = {
     Action.OWN: "delete_evaluation add_member invite_member withdraw_pending_invitation change_role remove_member "
-    "make_member_link",
+    "make_member_link create_join_link revoke_join_link",
     Action.EXPORT: "make_export",
     Action.BACK_UP: "remove_export_file",
     Action.DISCUSS: "explain_choice post_comment withdraw_comment",

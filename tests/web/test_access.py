@@ -26,7 +26,17 @@ from tests.helpers.browser_client import sign_in_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-FOR_ALL_THE_WORLD = {"sign_in", "sign_in_link", "health", "ready", "work", "metrics", "api_openapi", "security_txt"}
+FOR_ALL_THE_WORLD = {
+    "sign_in",
+    "sign_in_link",
+    "join",
+    "health",
+    "ready",
+    "work",
+    "metrics",
+    "api_openapi",
+    "security_txt",
+}
 FOR_EVERYONE_SIGNED_IN = {
     "evaluations",
     "evaluation_new",
