@@ -6,16 +6,16 @@ from evaluations.domain.events import SELECTABLE_WEBHOOK_KINDS, WebhookKind
 from evaluations.web.forms import SecretFreeForm, SecretFreeURLInput
 
 KIND_LABELS = {
-    WebhookKind.RUN_FINISHED: "A run finished: every call of it has its outcome",
-    WebhookKind.RUN_STOPPED: "A run stopped and waits for somebody to mend something",
-    WebhookKind.ROUND_REVIEWED: "A queue is reviewed: it has every review that it wants",
-    WebhookKind.DISAGREEMENT_OPENED: "A disagreement opened: people differ on a comparison, or differ from the judge",
+    WebhookKind.RUN_FINISHED: "A run finished",
+    WebhookKind.RUN_STOPPED: "A run stopped and needs attention",
+    WebhookKind.ROUND_REVIEWED: "A queue is fully reviewed",
+    WebhookKind.DISAGREEMENT_OPENED: "A disagreement opened",
 }
 
 
 class WebhookKindsForm(SecretFreeForm):
     kinds = forms.MultipleChoiceField(
-        label="Tell it when",
+        label="Events",
         choices=[(kind.value, KIND_LABELS[kind]) for kind in SELECTABLE_WEBHOOK_KINDS],
         initial=list(SELECTABLE_WEBHOOK_KINDS),
         widget=forms.CheckboxSelectMultiple,
@@ -25,10 +25,9 @@ class WebhookKindsForm(SecretFreeForm):
 
 class WebhookForm(WebhookKindsForm):
     url = forms.CharField(
-        label="Address",
+        label="URL",
         max_length=500,
-        help_text="Where messages are posted to, as in https://example.org/hooks/judgeweb. No private address, unless "
-        "the site allows its network.",
+        help_text="Messages are sent here by POST. Private addresses work only if the site allows their network.",
         widget=SecretFreeURLInput(
             lambda text: "@" not in text,
             attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},

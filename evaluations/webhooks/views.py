@@ -80,7 +80,7 @@ def webhook_test(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 @require_POST
 def webhook_stop(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    message = "Stopped: nothing more is sent to it until you start it again."
+    message = "Webhook stopped."
     return apply_and_redirect(request, slug, pk, stop_deliveries, message)
 
 
@@ -104,7 +104,7 @@ def webhook_retry(request: AuthenticatedRequest, slug: str, pk: int, delivery: i
     def resend(_: Webhook, *, user: User | None) -> None:
         resend_delivery(row, user=user)
 
-    return apply_and_redirect(request, slug, pk, resend, "It is on its way again, with the same id.")
+    return apply_and_redirect(request, slug, pk, resend, "Sending again with the same id.")
 
 
 def apply_and_redirect(
