@@ -13,6 +13,7 @@ from evaluations.imports.pairs import views as pairs
 from evaluations.judges import views as judges
 from evaluations.judges.calls import views as calls
 from evaluations.judges.endpoints import views as endpoints
+from evaluations.judges.new_run import views as new_run
 from evaluations.judges.runs import views as runs
 from evaluations.members import views as members
 from evaluations.members.account import views as account
@@ -211,7 +212,8 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/judges/<int:pk>/test-result", judges.judge_test_result, name="judge_test_result"),
     # runs
     path("e/<slug:slug>/judges/runs", runs.runs, name="runs"),
-    path("e/<slug:slug>/judges/runs/new", runs.run_new, name="run_new"),
+    path("e/<slug:slug>/judges/runs/new", new_run.run_new, name="run_new"),
+    path("e/<slug:slug>/judges/runs/new/test", new_run.run_new_test, name="run_new_test"),
     path("e/<slug:slug>/judges/runs/<int:pk>", runs.run, name="run"),
     path("e/<slug:slug>/judges/runs/<int:pk>/progress", runs.run_progress, name="run_progress"),
     path("e/<slug:slug>/judges/runs/<int:pk>/pause", runs.run_pause, name="run_pause"),

@@ -11,7 +11,7 @@ from evaluations.domain.judges import RULE_JUDGE_TEXTS, OutputMode
 from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.secrets import is_probable_key
 from evaluations.judges.selectors import list_judgeable_versions
-from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings, complete_settings
+from evaluations.judges.services import REASONING_EFFORTS, JudgeSettings, complete_settings, name_judge
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint
 from evaluations.models.rubrics import RubricVersion
@@ -19,14 +19,14 @@ from evaluations.web.forms import HeaderLinesField, JSONObjectField, SecretFreeF
 
 PLAIN_ATTRS: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
 MODE_CHOICES: Final = [
-    (OutputMode.AUTO, "Auto – before its first verdict it is found out which of these the server takes"),
-    (OutputMode.JSON_SCHEMA, "JSON by a schema – the server holds each reply to it; stops where it cannot"),
-    (OutputMode.JSON_OBJECT, "JSON – the server sees to it that it is JSON, the prompt to what stands in it"),
-    (OutputMode.TEXT, "Plain text – the prompt alone says what is wanted; any server takes it"),
-    (OutputMode.TWO_STEP, "Two steps – free text first, then the verdict alone; each judgment takes two requests"),
+    (OutputMode.AUTO, "Auto – the strictest that the model supports"),
+    (OutputMode.JSON_SCHEMA, "JSON schema (strict)"),
+    (OutputMode.JSON_OBJECT, "JSON object – the prompt gives the schema"),
+    (OutputMode.TEXT, "Plain text – the prompt gives the format"),
+    (OutputMode.TWO_STEP, "Two steps – free text, then the verdict; two requests per call"),
 ]
 EFFORT_CHOICES: Final = [
-    ("", "whatever the model does by itself"),
+    ("", "Model default"),
     *((effort, effort) for effort in REASONING_EFFORTS),
 ]
 RULE_CHOICES: Final = [(name, f"{name} – {words}") for name, words in RULE_JUDGE_TEXTS.items()]
@@ -57,72 +57,67 @@ class JudgeForm(SecretFreeForm):
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.none(),
         required=False,
-        empty_label="None: a rule, not an LLM",
-        help_text="Where the model is asked. Site administrators add endpoints and grant them to evaluations.",
+        empty_label="No LLM (rule-based baseline)",
+        label="LLM endpoint",
     )
     rule = forms.ChoiceField(
         choices=RULE_CHOICES,
         required=False,
-        help_text="A baseline with a bias that is known: to hold judges, and the report itself, against.",
+        help_text="Known-bias baseline for sanity checks.",
     )
     model = forms.CharField(
         max_length=200,
         required=False,
-        help_text="As the endpoint calls it, such as “llama3.1:8b”.",
+        label="Model ID",
         widget=SecretFreeInput(lambda text: not is_probable_key(text), attrs={**PLAIN_ATTRS, "list": "models"}),
     )
     name = forms.CharField(
         max_length=120,
         required=False,
-        help_text="What pages and reports call this judge. Empty: the model’s or rule’s name.",
+        help_text="Default: the model, and the rubric where that is taken.",
         widget=SecretFreeInput(lambda text: not is_probable_key(text)),
     )
     version = VersionChoiceField(
         RubricVersion.objects.none(),
         label="Rubric",
-        help_text="It is frozen with the judge; a later edit changes nothing.",
     )
     mode = forms.ChoiceField(
-        choices=MODE_CHOICES, initial=OutputMode.AUTO, label="How it is asked for its answer", widget=forms.RadioSelect
+        choices=MODE_CHOICES, initial=OutputMode.AUTO, label="Output format", widget=forms.RadioSelect
     )
-    temperature = forms.FloatField(
-        min_value=0, max_value=2, required=False, help_text="Empty: whatever the server does by itself."
-    )
+    temperature = forms.FloatField(min_value=0, max_value=2, required=False, help_text="Default: the server's.")
     seed = forms.IntegerField(
-        required=False, help_text="For servers that know seeds, and for the rule random. Each sample has the next."
+        required=False, help_text="For servers that support it, and the random rule. Each sample uses the next one."
     )
     max_tokens = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
         required=False,
-        label="Tokens of a reply, at most",
-        help_text="Default: the model's own maximum. A budget then needs that maximum in the model's price.",
+        label="Max tokens",
+        help_text="Default: the model's maximum.",
     )
-    reasoning_effort = forms.ChoiceField(
-        choices=EFFORT_CHOICES, required=False, help_text="For models that reason before they answer."
-    )
+    reasoning_effort = forms.ChoiceField(choices=EFFORT_CHOICES, required=False, help_text="For reasoning models.")
     repairs = forms.BooleanField(
-        label="Ask once more where a reply cannot be read",
+        label="Retry once on unparsable output",
         required=False,
         initial=True,
-        help_text="The model is told what was wrong. Such verdicts are marked and counted.",
+        help_text="With the error in the prompt. Such verdicts are marked.",
     )
     one_aspect_per_call = forms.BooleanField(
-        label="Ask for each aspect in a request of its own",
+        label="One request per aspect",
         required=False,
-        help_text="More requests and cost; aspects cannot influence each other.",
+        help_text="Aspects can't influence each other; costs more.",
     )
     logprobs = forms.BooleanField(
-        label="Ask for the probabilities of its choices",
+        label="Log probabilities",
         required=False,
-        help_text="Kept beside the choices, where the server returns them.",
+        help_text="Stored with the choices if the server returns them.",
     )
     extra_headers = HeaderLinesField(
         label="Extra headers",
-        help_text="One per line, as in “X-Title: judgeweb”. They override the endpoint's.",
+        help_text="One per line, such as “X-Title: judgeweb”. They override the endpoint's.",
     )
     extra_body = JSONObjectField(
-        label="Extra body fields", help_text='A JSON object, as in {"top_p": 0.9}. They override the endpoint\'s.'
+        label="Extra body fields", help_text='A JSON object, such as {"top_p": 0.9}. They override the endpoint\'s.'
     )
 
     def __init__(
@@ -134,6 +129,7 @@ class JudgeForm(SecretFreeForm):
         initial: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(data, initial=initial)
+        self.evaluation = evaluation
         self.fields["endpoint"].queryset = endpoints  # type: ignore[attr-defined]
         versions = self.fields["version"]
         assert isinstance(versions, VersionChoiceField)
@@ -141,5 +137,7 @@ class JudgeForm(SecretFreeForm):
         versions.initial = evaluation.review_rubric
 
     def settings(self) -> JudgeSettings:
-        settings = {name: value for name, value in self.cleaned_data.items() if name != "rule"}
-        return complete_settings(JudgeSettings(**settings), self.cleaned_data["rule"])
+        """The settings, with a generated name if none was entered."""
+        values = {name: value for name, value in self.cleaned_data.items() if name != "rule"}
+        settings = complete_settings(JudgeSettings(**values), self.cleaned_data["rule"])
+        return settings if values["name"].strip() else name_judge(self.evaluation, settings)

@@ -12,6 +12,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ACTIVE_RUN_STATES, RULE_JUDGE_TEXTS, JudgeKind, OutputMode, RunState
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind, RubricOrigin, RubricSpec
+from evaluations.domain.texts import find_free_name
 from evaluations.judge_prompts.baseline_rules import BASELINE_RULES, DEFAULT_RULE_SEEDS, TIE_RULES
 from evaluations.judge_prompts.placeholders import is_template
 from evaluations.judge_prompts.rubric_checks import refuse_unusable_rubric
@@ -68,15 +69,41 @@ def complete_settings(settings: JudgeSettings, rule: str) -> JudgeSettings:
     return replace(settings, name=settings.name.strip() or settings.model)
 
 
+MAX_NAME_LENGTH: Final = 120
+
+
+def name_judge(evaluation: Evaluation, settings: JudgeSettings) -> JudgeSettings:
+    """The settings with a free name: that of the model or rule, then with its rubric, then with a number."""
+    taken = set(Judge.objects.filter(evaluation=evaluation).values_list("name", flat=True))
+    name = settings.model.strip()[:MAX_NAME_LENGTH]
+    if name in taken and settings.version is not None:
+        name = find_free_name(f"{name} · {settings.version.rubric.name}"[: MAX_NAME_LENGTH - 4], taken)
+    return replace(settings, name=name)
+
+
 @transaction.atomic
 def create_judge(evaluation: Evaluation, settings: JudgeSettings, *, user: User | None) -> Judge:
     """A judge with its rater."""
+    judge = build_judge(evaluation, settings)
+    if judge.endpoint is not None:
+        grant_for_new_judge(judge.endpoint, evaluation, user=user)
+    judge.fence_key = choose_fence_key(evaluation)
+    refuse_duplicate_judge(judge)
+    judge.save()
+    assert judge.rubric_version is not None
+    freeze_version(judge.rubric_version)
+    keep_list_price(judge.endpoint, judge.model, user=user)
+    Rater.objects.create(evaluation=evaluation, kind=RaterKind.JUDGE, name=judge.name, judge=judge)
+    record_event("created", judge, user=user, evaluation=evaluation, after=judge_settings(judge) | {"name": judge.name})
+    return judge
+
+
+def build_judge(evaluation: Evaluation, settings: JudgeSettings) -> Judge:
+    """The judge with these settings, checked and not stored; InputRefused with the first fault."""
     version, endpoint, model = settings.version, settings.endpoint, settings.model.strip()
     if version is None or version.rubric.evaluation_id != evaluation.pk:
-        raise InputRefused("A judge needs a rubric version of this evaluation.")
+        raise InputRefused("A judge needs a rubric version of this evaluation.", field="version")
     refuse_unusable_rubric(version.spec())
-    if endpoint is not None:
-        grant_for_new_judge(endpoint, evaluation, user=user)
     judge = Judge(
         evaluation=evaluation,
         name=settings.name.strip(),
@@ -94,7 +121,6 @@ def create_judge(evaluation: Evaluation, settings: JudgeSettings, *, user: User 
         extra_headers=check_extra_headers(settings.extra_headers),
         extra_body=check_extra_body(settings.extra_body),
         one_aspect_per_call=settings.one_aspect_per_call,
-        fence_key=choose_fence_key(evaluation),
     )
     refuse_invalid_judge(judge)
     refuse_invalid_extras(judge)
@@ -102,13 +128,13 @@ def create_judge(evaluation: Evaluation, settings: JudgeSettings, *, user: User 
     # With a single aspect the option changes nothing, and must not make a different judge.
     judge.one_aspect_per_call = settings.one_aspect_per_call and len(version.spec().aspects) > 1
     judge.fingerprint = judge_fingerprint(judge)
-    refuse_duplicate_judge(judge)
-    judge.save()
-    freeze_version(version)
-    keep_list_price(endpoint, judge.model, user=user)
-    Rater.objects.create(evaluation=evaluation, kind=RaterKind.JUDGE, name=judge.name, judge=judge)
-    record_event("created", judge, user=user, evaluation=evaluation, after=judge_settings(judge) | {"name": judge.name})
     return judge
+
+
+def find_same_judge(judge: Judge) -> Judge | None:
+    """The stored judge of the evaluation with the same settings, archived or not."""
+    same = Judge.objects.filter(evaluation=judge.evaluation, fingerprint=judge.fingerprint)
+    return same.select_related("rubric_version__rubric", "endpoint").first()
 
 
 def refuse_invalid_judge(judge: Judge) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 from django.db import models
 from django.db.models import Q
 
+from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, Dialect, JudgeKind, OutputMode, ReplyShape
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind
@@ -95,6 +96,12 @@ class EndpointCheck(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="endpoint_check_of_model")]
+
+    @property
+    def problem(self) -> JsonDict | None:
+        """The first finding that is a problem, if there is one."""
+        findings: list[JsonDict] = self.result.get("findings", [])
+        return next((finding for finding in findings if finding["health"] == "problem"), None)
 
 
 MODELS_LISTED: Final = 5

@@ -88,7 +88,7 @@ def test_what_one_of_a_panel_cannot_do_starts_none_of_them(owner: User, evaluati
     ("chosen", "sentence"),
     [
         ({"judge": []}, "Choose at least one judge."),
-        ({"judge": [10**9]}, "One of these is no judge here."),
+        ({"judge": [10**9]}, "Choose other judges."),
         ({"budget": "lots"}, "an amount in USD"),
         ({"budget": "2"}, "No price is set"),
         ({"limit": "0"}, "greater than or equal to 1"),
@@ -131,10 +131,10 @@ def test_the_estimate_names_calls_tokens_money_and_time_and_what_they_rest_on(
 ) -> None:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS, max_tokens=100)
     shown = page(owner, judge=judge.pk)
-    for told in (">4</strong> calls on 2 comparisons", "tokens in", "tokens out", "takes", "What this rests on"):
+    for told in (">4</strong> calls on 2 comparisons", "input tokens", "output tokens", "time", "Assumptions"):
         assert told in shown
     assert "price unknown" in shown
-    assert "A site administrator adds the price" in shown
+    assert "A site administrator can add the price" in shown
     price(judge)
     # 4 calls of at most 100 tokens out at 4 USD a million come to at most 0.0016 USD for the replies.
     assert "<dt>cost</dt><dd>$0.0" in page(owner, judge=judge.pk)
@@ -155,10 +155,10 @@ def test_a_panels_estimate_is_summed_and_one_unknown_price_makes_it_unknown(
     both = {"judge": [one.pk, two.pk]}
     shown = fragment(owner, **both)
     assert "<html" not in shown
-    assert "Together</strong> 8 calls, at a cost that is not known" in shown
+    assert "Total</strong> 8 calls, cost unknown" in shown
     price(two)
-    assert "at a cost that is not known" not in fragment(owner, **both)
-    assert "Together" not in fragment(owner, judge=one.pk)
+    assert "cost unknown" not in fragment(owner, **both)
+    assert "Total" not in fragment(owner, judge=one.pk)
     assert "Choose at least one judge" in fragment(owner, orders="both")
 
 

@@ -36,7 +36,7 @@ PAGES: Final[Mapping[Action, str]] = {
     "evaluation_restore evaluation_settings export_cancel families import_cancel import_map import_map_forget "
     "import_new import_store import_undo judge_archive judge_new judge_restore judge_test pairs queue_close queue_new "
     "queue_reopen queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
-    "run_delete "
+    "run_new_test run_delete "
     "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "
     "webhook_kinds webhook_new webhook_secret webhook_start webhook_stop webhook_test",
 }

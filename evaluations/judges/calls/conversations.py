@@ -196,7 +196,7 @@ SUBJECT_RELATIONS: Final = ("comparison__query", "comparison__response_a", "comp
 
 
 def find_latest_answered_calls(judge: Judge, limit: int) -> "QuerySet[Call]":
-    bought = Call.all_rows.filter(judge=judge, state=CallState.ANSWERED, copied_from__isnull=True)
+    bought = Call.all_rows.filter(judge=judge.pk, state=CallState.ANSWERED, copied_from__isnull=True)
     return bought.select_related(*SUBJECT_RELATIONS).order_by("-pk")[:limit]
 
 

@@ -5,6 +5,7 @@ A judge of that model starts from the result; its first verdict confirms it.
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -35,6 +36,7 @@ from evaluations.llm.exchange import (
     SettingRefused,
     adapt_to_refusal,
 )
+from evaluations.llm.list_prices import find_list_price
 from evaluations.llm.server_detection import DetectedServer, detect_server
 from evaluations.llm.token_rates import TokenRates, profile_prompt
 from evaluations.models.judges import Endpoint, EndpointCheck
@@ -126,7 +128,7 @@ def perform_check(
     detected = detect_server(server.base_url, get, server_poster(server), hosted_dialect(server.base_url))
     server = replace(server, dialect=server.dialect or (detected.dialect if detected else None))
     models = (detected.model_names if detected else None) or ()
-    model = model or next(iter(models), "")
+    model = model or choose_test_model(server.base_url, models)
     result = CheckResult(
         findings=tuple(server_findings(server, detected, model)),
         dialect=find_adapter(server).dialect,
@@ -148,6 +150,20 @@ def perform_check(
     tiny = make_tiny_request(model, find_adapter(server).lacks)
     with charge_check(endpoint, model, [tiny, make_long_request(tiny)] if is_long else [tiny]) as meter:
         return asyncio.run(run_check_requests(server, result, tiny, meter, is_long))
+
+
+# Models that do not chat, by their usual names.
+NO_CHAT_MODEL: Final = re.compile(
+    r"embed|whisper|tts|audio|speech|transcri|realtime|image|dall-e|sora|veo|imagen|moderation|guard|rerank|davinci|babbage",
+    re.IGNORECASE,
+)
+
+
+def choose_test_model(base_url: str, models: Sequence[str]) -> str:
+    """A model for the tiny request: the cheapest with a list price, else the first that chats; "" without models."""
+    chatting = [model for model in models if not NO_CHAT_MODEL.search(model)] or list(models)
+    priced = [(line.tokens_out, model) for model in chatting if (line := find_list_price(base_url, model))]
+    return min(priced)[1] if priced else next(iter(chatting), "")
 
 
 async def run_check_requests(

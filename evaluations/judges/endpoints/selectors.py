@@ -103,9 +103,11 @@ class EndpointChecks:
     is_late: bool
 
 
-def latest_model(endpoint: Endpoint) -> str:
-    """The model of the endpoint's newest judge; "" if it has none."""
+def latest_model(endpoint: Endpoint, evaluation: Evaluation | None = None) -> str:
+    """The model of the endpoint's newest judge, or of the evaluation's newest one there; "" if it has none."""
     judges = Judge.objects.filter(endpoint=endpoint, archived_at__isnull=True).order_by("-pk")
+    if evaluation is not None:
+        judges = judges.filter(evaluation=evaluation)
     return judges.values_list("model", flat=True).first() or ""
 
 
@@ -118,6 +120,30 @@ def summarize_checks(endpoint: Endpoint) -> EndpointChecks:
     waiting = [row for row in rows if "waiting_since" in row.result]
     is_late = any(row.checked_at < timezone.now() - CHECK_LATE_AFTER for row in waiting)
     return EndpointChecks([row for row in rows if row not in waiting], bool(waiting), is_late)
+
+
+@dataclass(frozen=True)
+class EndpointModels:
+    """The models that an endpoint offers, as far as known, and the one to suggest; "" for none."""
+
+    names: Sequence[str]
+    suggested: str
+
+
+def list_endpoint_models(endpoint: Endpoint, evaluation: Evaluation) -> EndpointModels:
+    """The models of the latest check that listed some, else those of a local server found there.
+
+    It suggests the one that the evaluation's newest judge there uses, else one that answered, else the only one.
+    """
+    results = [row.result for row in list_latest_checks(endpoint)]
+    listed = next((result["models"] for result in results if result.get("models")), None)
+    if listed is None:
+        address = normalise_address(endpoint.base_url)
+        servers = LocalServer.objects.all()
+        listed = next((row.model_names for row in servers if normalise_address(row.base_url) == address), [])
+    answered = next((str(result["model"]) for result in results if result.get("request_shape")), "")
+    used = latest_model(endpoint, evaluation)
+    return EndpointModels(list(listed), used or answered or (listed[0] if len(listed) == 1 else ""))
 
 
 def find_latest_check_result(endpoint: Endpoint | None, model: str) -> Mapping[str, object]:

@@ -14,15 +14,15 @@ from evaluations.models.judges import Judge
 from evaluations.web.forms import BudgetField, RowsField
 
 ORDER_CHOICES = [
-    (RunOrders.BOTH, "both orders"),
-    (RunOrders.RANDOM, "one order, drawn at random"),
+    (RunOrders.BOTH, "Both orders"),
+    (RunOrders.RANDOM, "One order, chosen at random"),
     (RunOrders.AS_STORED, "A first"),
     (RunOrders.SWAPPED, "B first"),
 ]
 
 CHANNEL_CHOICES = [
-    (RunChannel.LIVE, "one by one, as fast as the endpoint allows"),
-    (RunChannel.BATCH, "through the Batch API: about half the price, answers within a day"),
+    (RunChannel.LIVE, "Live"),
+    (RunChannel.BATCH, "Batch API: about half the price, within a day"),
 ]
 
 
@@ -30,42 +30,40 @@ class RunForm(forms.Form):
     judge = RowsField(
         Judge.objects.none(),
         label="Judges",
-        error_messages={"required": "Choose at least one judge.", "invalid_choice": "One of these is no judge here."},
+        error_messages={
+            "required": "Choose at least one judge.",
+            "invalid_choice": "Choose other judges.",
+        },
     )
     orders = forms.ChoiceField(
         choices=ORDER_CHOICES,
         initial=RunOrders.BOTH,
-        label="Order of the two responses",
-        help_text="Both orders ask each comparison twice and show whether the judge leans to one place. With A or B "
-        "always first, a leaning to a place cannot be told from a leaning to a candidate.",
+        label="Response order",
+        help_text="Both orders ask twice and measure position bias. With A or B always first, position bias can't be "
+        "separated from model quality.",
     )
     limit = forms.IntegerField(
         min_value=1,
         required=False,
-        label="Comparisons, at most",
-        help_text="Takes those that people meet first, drawn at random once. Of a judge that scores responses one by "
-        "one: the first responses. Empty: all.",
+        label="Limit",
+        help_text="Random subset, in review order. Default: all.",
     )
     budget = BudgetField(
-        help_text="Never exceeded, requests in flight counted at their worst; of a panel, each judge’s own. Needs a "
-        "known price, and the judge’s limit of tokens or the model’s longest reply. Empty: no budget."
+        help_text="Hard cap per judge. Needs a known price, and a token limit or the model's max output tokens. "
+        "Default: none."
     )
-    slice = forms.ChoiceField(
-        required=False, help_text="Only comparisons that it means now. Judges that score responses take none."
-    )
-    channel = forms.ChoiceField(
-        choices=CHANNEL_CHOICES, initial=RunChannel.LIVE, required=False, label="Requests are sent"
-    )
+    slice = forms.ChoiceField(required=False, label="Saved filter", help_text="Only for pairwise judges.")
+    channel = forms.ChoiceField(choices=CHANNEL_CHOICES, initial=RunChannel.LIVE, required=False, label="Mode")
     samples = forms.IntegerField(
         min_value=1,
         max_value=100,
         initial=1,
-        help_text="How often each is asked. More than one needs a temperature above 0, or a seed.",
+        help_text="Per comparison and order. More than one needs a temperature above 0 or a seed.",
     )
     ask_failures_again = forms.BooleanField(
         required=False,
-        label="Ask again what came back unusable",
-        help_text="Unreadable, refused, truncated or too long. What got no answer is asked again in any case.",
+        label="Retry failed calls",
+        help_text="Unparsable, refused, truncated or too long.",
     )
 
     def __init__(
@@ -74,16 +72,21 @@ class RunForm(forms.Form):
         *,
         evaluation: Evaluation,
         initial: Mapping[str, object] | None = None,
+        is_new_judge: bool = False,
+        is_llm: bool = False,
     ) -> None:
+        """``is_new_judge``: of a judge that is created with the run; ``is_llm``: which asks a model."""
         super().__init__(data, initial=dict(initial or {}))
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
         self.saved_filters = {saved_filter.name: saved_filter for saved_filter in saved_filters}
-        names = [("", "all comparisons"), *((name, name) for name in self.saved_filters)]
+        names = [("", "All comparisons"), *((name, name) for name in self.saved_filters)]
         self.fields["slice"].choices = names  # type: ignore[attr-defined]
         judges = list_runnable_judges(evaluation)
         self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
-        if not judges.filter(kind=JudgeKind.LLM).exists():
+        if not (is_llm if is_new_judge else judges.filter(kind=JudgeKind.LLM).exists()):
             del self.fields["channel"]
+        if is_new_judge:
+            del self.fields["judge"]
 
     def options(self) -> RunOptions:
         """The options of the run, without its judges."""
@@ -104,4 +107,4 @@ class RetryForm(forms.Form):
         choices=[(state, state.replace("_", " ")) for state in RETRYABLE_STATES],
         error_messages={"required": "Choose which calls to retry."},
     )
-    budget = BudgetField(help_text="Never exceeded. Empty: no budget.")
+    budget = BudgetField(help_text="Hard cap. Default: none.")

@@ -269,12 +269,12 @@ def judge_seed(judge: Judge) -> int | None:
 
     Another seed would ask half of the comparisons again in the other order.
     """
-    return Run.objects.filter(judge=judge).order_by("pk").values_list("seed", flat=True).first()
+    return Run.objects.filter(judge=judge.pk).order_by("pk").values_list("seed", flat=True).first()
 
 
 def find_existing_calls(selection: Selection) -> "QuerySet[Call]":
     """This judge's calls on the selection."""
-    calls = Call.all_rows.filter(judge=selection.judge)
+    calls = Call.all_rows.filter(judge=selection.judge.pk)  # no call of a judge that is not stored
     if selection.limit or selection.is_one or selection.sliced:
         calls = calls.filter(**{f"{selection.column}__in": select_subject_ids(selection)})
     return calls

@@ -19,7 +19,6 @@ from evaluations.domain.judges import (
     OPEN_CALL_STATES,
     CallState,
     RunChannel,
-    RunOrders,
     RunState,
 )
 from evaluations.domain.money import parse_budget_usd
@@ -27,16 +26,15 @@ from evaluations.jobs.queue import has_open_job
 from evaluations.judges.calls.reply_reparse import REPARSE, begin_reparse, find_latest_reparse
 from evaluations.judges.endpoints.outages import describe_outage, probe_endpoint_of_run
 from evaluations.judges.guards import get_run_or_404, may_see_calls
-from evaluations.judges.runs.estimates import RunEstimate, ValueRange, estimate_run
-from evaluations.judges.runs.forms import RetryForm, RunForm
+from evaluations.judges.runs.estimates import estimate_run
+from evaluations.judges.runs.forms import RetryForm
 from evaluations.judges.runs.result_summary import explain_unusable_run, summarise_results
 from evaluations.judges.runs.results import get_judge_results
-from evaluations.judges.runs.selection import RETRYABLE_STATES, RunOptions, count_retryable_calls
+from evaluations.judges.runs.selection import RETRYABLE_STATES, count_retryable_calls
 from evaluations.judges.runs.selectors import (
     RunProgress,
     count_calls_of_runs,
     find_runs_of_unknown_cost,
-    list_runnable_judges,
     measure_run_progress,
 )
 from evaluations.judges.runs.services import (
@@ -45,13 +43,10 @@ from evaluations.judges.runs.services import (
     delete_run,
     pause_run,
     resume_run,
-    start_panel,
     start_run,
     why_run_is_kept,
 )
-from evaluations.models.comparison_filter import filter_evaluation
-from evaluations.models.comparisons import Comparison, SavedFilter
-from evaluations.models.evaluations import Evaluation
+from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.runs import Run
 from evaluations.visibility import reveal_judge_results
@@ -218,99 +213,6 @@ def reparse_context(judge: Judge) -> dict[str, object]:
     """The latest re-parse of this judge's replies, and whether it is in progress."""
     latest = find_latest_reparse(judge)
     return {"reparse": latest, "is_reparsing": latest is not None and has_open_job(REPARSE, latest.pk)}
-
-
-@dataclass(frozen=True)
-class JudgeEstimate:
-    """The estimate of one of the chosen judges."""
-
-    judge: Judge
-    estimate: RunEstimate
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """The form with an estimate; ``?judge=…`` and the other fields fill it in."""
-    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
-    if request.method != "POST":
-        form = RunForm(initial=request.GET.dict(), evaluation=evaluation)
-        return render_run_form(request, evaluation, form, request.GET)
-    form = RunForm(request.POST, evaluation=evaluation)
-    if form.is_valid():
-        judges = list(form.cleaned_data["judge"])
-        if runs := submit_form(form, start_panel, judges, user=request.user, **form.options()):
-            return redirect_to_started_runs(request, runs)
-    return render_run_form(request, evaluation, form, request.POST, status=422)
-
-
-def redirect_to_started_runs(request: AuthenticatedRequest, runs: Sequence[Run]) -> HttpResponse:
-    messages.success(request, f"{len(runs)} runs started." if len(runs) > 1 else "Run started.")
-    slug = runs[0].evaluation.slug
-    return redirect("run", slug, runs[0].pk) if len(runs) == 1 else redirect("runs", slug)
-
-
-def render_run_form(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: RunForm, query: QueryDict, status: int = 200
-) -> HttpResponse:
-    judges = list(list_runnable_judges(evaluation))
-    chosen = find_selected_judges(judges, query)
-    options = estimate_options(query)
-    if (saved_filter := form.saved_filters.get(query.get("slice", ""))) and is_usable_filter(saved_filter):
-        options["sliced"] = saved_filter.named
-    estimates = [JudgeEstimate(judge, estimate_run(judge, **options)) for judge in chosen]
-    context = {
-        "page": "runs",
-        "evaluation": evaluation,
-        "form": form,
-        "judges": [(judge, judge in chosen) for judge in judges],
-        "estimates": estimates,
-        "together": sum_estimates([estimate.estimate for estimate in estimates]) if len(chosen) > 1 else None,
-    }
-    only_estimate = request.htmx and request.method == "GET"
-    template = "run_new/_estimates.html" if only_estimate else "run_new/run_new.html"
-    return render(request, template, context, status=status)
-
-
-def is_usable_filter(saved_filter: SavedFilter) -> bool:
-    """Whether everything that the filter names still exists; starting a run reports what does not."""
-    try:
-        filter_evaluation(saved_filter.evaluation, saved_filter.comparison_filter)
-    except InputRefused:
-        return False
-    return True
-
-
-def find_selected_judges(judges: Sequence[Judge], query: QueryDict) -> list[Judge]:
-    """The chosen judges; the newest one before any was chosen."""
-    if not query:
-        return list(judges[:1])
-    return [judge for judge in judges if str(judge.pk) in query.getlist("judge")]
-
-
-def estimate_options(query: QueryDict) -> RunOptions:
-    """The run options in these fields; invalid fields count as their defaults."""
-    orders = query.get("orders")
-    return RunOptions(
-        orders=RunOrders(orders) if orders in set(RunOrders) else RunOrders.BOTH,
-        samples=parse_positive_number(query.get("samples"), 100) or 1,
-        limit=parse_positive_number(query.get("limit"), 10**9),
-        ask_failures_again=bool(query.get("ask_failures_again")),
-        channel=RunChannel.BATCH if query.get("channel") == RunChannel.BATCH else RunChannel.LIVE,
-    )
-
-
-def parse_positive_number(text: str | None, highest: int) -> int | None:
-    text = (text or "").strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 12 and 1 <= int(text) <= highest else None
-
-
-def sum_estimates(estimates: Sequence[RunEstimate]) -> dict[str, object]:
-    """The sums of a panel. One unknown price makes the total unknown, if it has calls to buy."""
-    total: ValueRange | None = ValueRange(0, 0)
-    for estimate in estimates:
-        if estimate.calls:
-            total = total.plus(estimate.cost) if total and estimate.cost else None
-    return {"calls": sum(estimate.calls for estimate in estimates), "cost": total}
 
 
 @never_cache
