@@ -208,6 +208,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/judges/<int:pk>", judges.judge, name="judge"),
     path("e/<slug:slug>/judges/<int:pk>/archive", judges.judge_archive, name="judge_archive"),
     path("e/<slug:slug>/judges/<int:pk>/restore", judges.judge_restore, name="judge_restore"),
+    path("e/<slug:slug>/judges/<int:pk>/delete", judges.judge_delete, name="judge_delete"),
     path("e/<slug:slug>/judges/<int:pk>/test", judges.judge_test, name="judge_test"),
     path("e/<slug:slug>/judges/<int:pk>/test-result", judges.judge_test_result, name="judge_test_result"),
     # runs

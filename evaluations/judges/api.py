@@ -104,6 +104,12 @@ def restore_judge(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
     return serialize_judge_detail(judges_services.restore_judge(row, user=request.user))
 
 
+@operations.remove("/evaluations/{slug:slug}/judges/{int:pk}", Scope.WRITE)
+def delete_judge(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+    """Delete a judge that never ran."""
+    judges_services.delete_judge(get_judge_or_404(request, slug, pk, Action.MANAGE), user=request.user)
+
+
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, JudgePromptOut)
 def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[PromptQuery]) -> JudgePromptOut:
     """Get the exact messages that a judge is sent about a comparison, or about the first one.

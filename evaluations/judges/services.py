@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import transaction
+from django.db.models import ProtectedError
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
@@ -139,32 +140,26 @@ def find_same_judge(judge: Judge) -> Judge | None:
 
 def refuse_invalid_judge(judge: Judge) -> None:
     if judge.kind == JudgeKind.LLM and not judge.model:
-        raise InputRefused(
-            "A judge needs the name of a model. Name the model that is asked at this endpoint.", field="model"
-        )
+        raise InputRefused("Enter the ID of a model at this endpoint.", field="model")
     if not judge.name:
-        raise InputRefused("A judge needs a name.", field="name")
+        raise InputRefused("Name the judge.", field="name")
     refuse_pasted_key(judge.name, "The name")
     refuse_pasted_key(judge.model, "The model")
     if judge.kind == JudgeKind.RULE:
         refuse_invalid_baseline(judge)
     version = judge.rubric_version
     if judge.kind == JudgeKind.LLM and version and version.rubric.origin == RubricOrigin.IMPORTED:
-        raise InputRefused(
-            "This rubric only names the aspects that an import spoke of. A model needs instructions: choose another."
-        )
+        raise InputRefused("This rubric came with an import and has no instructions. Choose another one.")
     if judge.mode not in set(OutputMode):
-        raise InputRefused(f"A judge is asked in one of these modes: {', '.join(OutputMode)}.")
+        raise InputRefused(f"Output format: use one of {', '.join(OutputMode)}.")
     if judge.temperature is not None and not 0 <= judge.temperature <= 2:
         raise InputRefused("Temperature: a number from 0 to 2.")
     if judge.max_tokens is not None and not 1 <= judge.max_tokens <= 1_000_000:
-        raise InputRefused("Tokens of a reply: a whole number from 1 to 1000000.")
+        raise InputRefused("Max tokens: a whole number from 1 to 1,000,000.")
     if judge.seed is not None and abs(judge.seed) > MAX_SEED:
         raise InputRefused(f"Seed: a whole number from -{MAX_SEED} to {MAX_SEED}.")
     if judge.reasoning_effort not in ("", *REASONING_EFFORTS):
-        raise InputRefused(
-            f"Reasoning effort: one of {', '.join(REASONING_EFFORTS)}. Leave it out where the model has none."
-        )
+        raise InputRefused(f"Reasoning effort: use one of {', '.join(REASONING_EFFORTS)}, or leave it empty.")
 
 
 def refuse_invalid_extras(judge: Judge) -> None:
@@ -172,7 +167,7 @@ def refuse_invalid_extras(judge: Judge) -> None:
     endpoint, extras = judge.endpoint, {"headers": judge.extra_headers, "body": judge.extra_body}
     if endpoint is None:
         if judge.extra_headers or judge.extra_body:
-            raise InputRefused("Extra headers and body fields are for models: a rule makes no requests.")
+            raise InputRefused("Extra headers and body fields are for LLM judges: a rule makes no requests.")
         return
     if unsent := list_unsent_variables(extras, server_for_endpoint(endpoint)):
         raise InputRefused(
@@ -192,7 +187,7 @@ def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
     if not judge.one_aspect_per_call:
         return
     if judge.kind == JudgeKind.RULE:
-        raise InputRefused("One aspect per call is for models: a rule makes no requests.")
+        raise InputRefused("One request per aspect is for LLM judges: a rule makes no requests.")
     if wants_two_steps(spec, judge.mode):
         raise InputRefused(
             "One aspect per call does not work in two steps: choose another mode and a rubric that is answered in "
@@ -208,28 +203,27 @@ def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
 def refuse_invalid_baseline(judge: Judge) -> None:
     if judge.model not in BASELINE_RULES:
         raise InputRefused(
-            f"“{judge.model}” needs an endpoint to ask. Without one there are only the rules "
-            f"{', '.join(BASELINE_RULES)}: baselines that are no LLM."
+            f"“{judge.model}” needs an LLM endpoint. Without one, use a rule: {', '.join(BASELINE_RULES)}."
         )
     assert judge.rubric_version is not None
     spec = judge.rubric_version.spec()
     if spec.kind != RubricKind.PAIRWISE:
-        raise InputRefused("A rule compares two responses: choose a pairwise rubric for it.")
+        raise InputRefused("Rules compare two responses. Choose a pairwise rubric.")
     without_tie = [aspect.name for aspect in spec.aspects if not aspect.offers_tie]
     if judge.model in TIE_RULES and without_tie:
         raise InputRefused(
-            f"The rule {judge.model} says tie where it cannot tell, and this rubric offers none for "
-            f"{', '.join(without_tie)}: choose another rubric."
+            f"The rule {judge.model} needs ties, and this rubric has none for {', '.join(without_tie)}. Choose another "
+            "rubric."
         )
 
 
 def refuse_duplicate_judge(judge: Judge) -> None:
     others = Judge.objects.filter(evaluation=judge.evaluation)
     if others.filter(name=judge.name).exists():
-        raise InputRefused(f"There is a judge “{judge.name}” already: choose another name.")
+        raise InputRefused(f"There is a judge “{judge.name}” already. Choose another name.")
     same = others.filter(fingerprint=judge.fingerprint).first()
     if same is not None:
-        raise InputRefused(f"“{same.name}” is this judge already, setting for setting: run that one.")
+        raise InputRefused(f"“{same.name}” has the same settings. Run that one.")
 
 
 def choose_fence_key(evaluation: Evaluation) -> str:
@@ -267,10 +261,23 @@ def restore_judge(judge: Judge, *, user: User | None) -> Judge:
     return row
 
 
+@transaction.atomic
+def delete_judge(judge: Judge, *, user: User | None) -> None:
+    """Delete a judge that never ran. Refused where it has runs or verdicts: those are archived."""
+    row = Judge.objects.select_for_update().get(pk=judge.pk)
+    refuse_archiving_used_judge(row)
+    raters = Rater.objects.filter(judge=row)
+    before = {"name": row.name, "model": row.model}
+    record_event("deleted", row, user=user, evaluation=row.evaluation, before=before)
+    try:
+        raters.delete()
+        row.delete()
+    except ProtectedError:
+        raise InputRefused(f"“{judge.name}” has runs or verdicts. Delete its runs first, or archive it.") from None
+
+
 def refuse_archiving_used_judge(judge: Judge) -> None:
     if Run.objects.filter(judge=judge, state__in=(*ACTIVE_RUN_STATES, RunState.PAUSED)).exists():
-        raise InputRefused(f"“{judge.name}” has a run that is not over: wait for its end or cancel it, then archive.")
+        raise InputRefused(f"“{judge.name}” has an open run. Wait for it to finish, or cancel it.")
     if Evaluation.objects.filter(pk=judge.evaluation_id, shown_judge=judge).exists():
-        raise InputRefused(
-            f"Reviewers are shown “{judge.name}”: choose another judge, or none, in the settings, then archive."
-        )
+        raise InputRefused(f"“{judge.name}” is shown to reviewers. Choose another judge or none in the settings first.")

@@ -41,7 +41,7 @@ from evaluations.judges.selectors import (
     preview_judge_prompt,
     preview_judge_sample_prompt,
 )
-from evaluations.judges.services import archive_judge, create_judge, restore_judge
+from evaluations.judges.services import archive_judge, create_judge, delete_judge, restore_judge
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Endpoint, Judge
@@ -149,6 +149,18 @@ def judge_archive(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResp
 
 
 @require_POST
+def judge_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    row = get_judge_or_404(request, slug, pk, Action.MANAGE)
+    try:
+        delete_judge(row, user=request.user)
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+        return redirect("judge", slug, pk)
+    messages.success(request, f"Judge “{row.name}” deleted.")
+    return redirect("judges", slug)
+
+
+@require_POST
 def judge_restore(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_judge_archive(request, slug, pk, restore_judge, "restored")
 
@@ -159,7 +171,7 @@ def change_judge_archive(
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     try:
         change(row, user=request.user)
-        messages.success(request, f"“{row.name}” is {done}.")
+        messages.success(request, f"Judge “{row.name}” {done}.")
     except InputRefused as refused:
         messages.error(request, str(refused))
     return redirect("judge", slug, pk)
@@ -186,9 +198,9 @@ def judge_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 def redirect_to_new_judge(request: AuthenticatedRequest, slug: str, judge: Judge) -> HttpResponse:
     """Redirect to the new run of a rule; to the page of a model, whose prompt should be read and tested first."""
     if judge.is_baseline:
-        messages.success(request, f"“{judge.name}” is ready. Say how it is to run.")
+        messages.success(request, f"Judge “{judge.name}” created.")
         return redirect(f"{reverse('run_new', args=[slug])}?judge={judge.pk}")
-    messages.success(request, f"“{judge.name}” is ready. Read what it is sent, and try it before you run it.")
+    messages.success(request, f"Judge “{judge.name}” created. Check its prompt, then test or run it.")
     for warning in judge_warnings(judge):
         messages.warning(request, warning)
     return redirect("judge", slug, judge.pk)
@@ -290,10 +302,14 @@ def judges(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     archived = "archived" in request.GET
     all_judges = Judge.objects.filter(evaluation=evaluation)
     listed = (all_judges.archived() if archived else all_judges.current()).select_related(*JUDGE_RELATIONS)
+    page = paginate(request, listed)
+    latest = Run.objects.filter(judge__in=page.rows).order_by().values("judge").annotate(latest=Max("pk"))
+    runs = Run.objects.filter(pk__in=[row["latest"] for row in latest])
     context = {
         "page": "judges",
         "evaluation": evaluation,
-        "judges": paginate(request, listed.annotate(last_run=Max("runs__created_at"))),
+        "judges": page,
+        "latest_runs": {run.judge_id: run for run in runs.select_related("judge__endpoint")},
         "archived": archived,
         "any_archived": all_judges.archived().exists(),
         "grants": list_grants_of_evaluation(evaluation) if is_allowed(request.user, Action.MANAGE, evaluation) else [],

@@ -138,6 +138,7 @@ SAME: Final = {
     "judge": "get_judge get_prompt",
     "judge_archive": "archive_judge",
     "judge_restore": "restore_judge",
+    "judge_delete": "delete_judge",
     "judge_test": "try_judge",
     "judge_test_result": "get_trial",
     "runs": "list_runs",

@@ -16,7 +16,7 @@ from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import Role
 from evaluations.judges.runs.selectors import list_runnable_judges
 from evaluations.judges.runs.services import resume_run, start_run
-from evaluations.judges.services import archive_judge, restore_judge
+from evaluations.judges.services import archive_judge, delete_judge, restore_judge
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Run
@@ -27,6 +27,7 @@ from evaluations.reviews.queues.sampler import get_sampling_judges
 from evaluations.verdicts.labels import decide_labels
 from tests.factories.evaluations import make_comparison, make_human, make_member
 from tests.factories.imports import comparison_row, import_rows, verdict_row
+from tests.factories.judges import make_baseline_judge
 from tests.factories.verdicts import ALL_A, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
@@ -84,14 +85,14 @@ def test_it_gives_no_label_and_no_strategy_asks_it(evaluation: Evaluation, judge
 @pytest.mark.parametrize("state", [RunState.PLANNING, RunState.RUNNING, RunState.PAUSED])
 def test_a_judge_with_a_run_that_is_not_over_stays(judge: Judge, state: RunState) -> None:
     Run.objects.filter(judge=judge).update(state=state)
-    with pytest.raises(InputRefused, match="has a run that is not over"):
+    with pytest.raises(InputRefused, match="has an open run"):
         archive_judge(judge, user=None)
 
 
 def test_the_judge_that_reviewers_are_shown_stays(evaluation: Evaluation, judge: Judge) -> None:
     evaluation.shown_judge = judge
     evaluation.save()
-    with pytest.raises(InputRefused, match="Reviewers are shown “gpt”"):
+    with pytest.raises(InputRefused, match="“gpt” is shown to reviewers"):
         archive_judge(judge, user=None)
 
 
@@ -129,7 +130,7 @@ def test_the_page_archives_and_restores_and_the_list_shows_it_apart(owner: User,
     page, listed = reverse("judge", args=["study", judge.pk]), reverse("judges", args=["study"])
     assert "Archive</button>" in client.get(page).content.decode()
     answer = client.post(reverse("judge_archive", args=["study", judge.pk]), follow=True).content.decode()
-    assert "“gpt” is archived." in answer
+    assert "Judge “gpt” archived." in answer
     assert "Restore</button>" in answer
     assert "Run this judge" not in answer
     assert page not in (current := client.get(listed).content.decode())
@@ -170,3 +171,21 @@ def test_a_reviewer_may_not_archive(evaluation: Evaluation, judge: Judge) -> Non
     assert client.post(reverse("judge_archive", args=["study", judge.pk])).status_code == 403
     judge.refresh_from_db()
     assert judge.archived_at is None
+
+
+def test_only_a_judge_that_never_ran_is_deleted(
+    client: Client, evaluation: Evaluation, owner: User, judge: Judge
+) -> None:
+    with pytest.raises(InputRefused, match="has runs or verdicts"):
+        delete_judge(judge, user=owner)
+    assert evaluation.judges.filter(pk=judge.pk).exists()
+    unused = make_baseline_judge(evaluation)
+    client.force_login(owner)
+    assert ">Delete</button>" in client.get(reverse("judge", args=["study", unused.pk])).content.decode()
+    client.post(reverse("judge_delete", args=["study", unused.pk]))
+    assert not evaluation.judges.filter(pk=unused.pk).exists()
+    assert not evaluation.raters.filter(name="longest").exists()
+    assert Event.objects.get(verb="deleted").before == {"name": "longest", "model": "longest"}
+    run = start_run(make_baseline_judge(evaluation), user=owner)
+    assert client.post(reverse("judge_delete", args=["study", run.judge_id])).status_code == 302
+    assert Run.objects.filter(pk=run.pk).exists()

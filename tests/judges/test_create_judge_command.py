@@ -74,7 +74,7 @@ def test_a_judge_can_ask_for_one_aspect_per_call(evaluation: Evaluation) -> None
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"base_url": None}, "needs an endpoint"),
+        ({"base_url": None}, "needs an LLM endpoint"),
         ({"base_url": "localhost"}, "is not an address"),
         ({"key_env": "HOME"}, "cannot name a key"),
         ({"rubric": "nothing"}, "has no rubric “nothing”"),

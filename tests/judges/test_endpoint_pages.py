@@ -227,3 +227,12 @@ def test_a_list_price_says_what_it_is_and_takes_the_place_of_another_at_a_click(
     assert "Use the list price" not in page
     refused = client.post(reverse("endpoint_price", args=[endpoint.pk]), {"list_price": "gpt-unheard-of"}, follow=True)
     assert "There is no list price for “gpt-unheard-of”" in html_of(refused)
+
+
+def test_adding_an_endpoint_leads_back_to_where_one_came_from(client: Client) -> None:
+    sent = {"name": "one", "base_url": "http://localhost:9/v1"}
+    back = reverse("judge_new", args=["study"])
+    assert f'name="next" value="{back}"' in html_of(client.get(reverse("endpoint_new"), {"next": back}))
+    assert client.post(reverse("endpoint_new"), sent | {"next": back})["Location"] == back
+    answer = client.post(reverse("endpoint_new"), sent | {"name": "two", "next": "https://example.org/"})
+    assert answer["Location"] == reverse("endpoint", args=[Endpoint.objects.get(name="two").pk])

@@ -75,10 +75,10 @@ def test_the_price_of_the_model_stands_on_the_form(client: Client, endpoint: End
         endpoint=endpoint, model="llama", tokens_in=2 * million, tokens_cached=million, tokens_out=8 * million
     )
     fragment = html_of(client.get(address, asked, headers={"HX-Request": "true"}))
-    assert "costs $2.00 for a million tokens in ($1.00 where cached) and $8.00" in fragment
+    assert "2.00 input (1.00 cached), 8.00 output" in fragment
     assert "<html" not in fragment
     for endpoint_sent in ("", "x", "9" * 30):
-        assert "Name a model" in html_of(client.get(address, asked | {"endpoint": endpoint_sent}))
+        assert "Enter a model" in html_of(client.get(address, asked | {"endpoint": endpoint_sent}))
 
 
 def test_a_list_price_is_shown_with_its_date_and_kept_with_the_judge(
@@ -87,13 +87,13 @@ def test_a_list_price_is_shown_with_its_date_and_kept_with_the_judge(
     endpoint.base_url = "https://api.openai.com/v1"
     endpoint.save()
     fragment = html_of(client.get(address, {"endpoint": str(endpoint.pk), "model": "gpt-5"}))
-    assert "costs $1.25 for a million tokens in ($0.125 where cached) and $10.00" in fragment
-    assert "This is its list price, as of 2026-09-05 (<a href=" in fragment
+    assert "1.25 input (0.125 cached), 10.00 output" in fragment
+    assert "List price, as of 2026-09-05 (<a href=" in fragment
     assert not Price.objects.exists(), "reading a page stores nothing"
     client.post(address, fields(evaluation, endpoint, model="gpt-5"))
     assert Price.objects.get().model == "gpt-5"
     page = html_of(client.get(reverse("judge", args=["study", Judge.objects.get().pk])))
-    assert "longest reply is 128,000" in page
+    assert "model maximum (128,000)" in page
 
 
 def test_extras_are_frozen_with_a_judge_and_a_key_in_one_is_never_shown_again(
@@ -116,15 +116,15 @@ def test_a_judge_that_asks_for_one_aspect_per_call_says_so_with_its_first_reques
     client: Client, evaluation: Evaluation, endpoint: Endpoint, address: str
 ) -> None:
     form = html_of(client.get(address))
-    assert "Ask for each aspect in a request of its own" in form
-    assert "More requests and cost; aspects cannot influence each other." in form
+    assert "One request per aspect" in form
+    assert "influence each other; costs more." in form
     make_comparison(evaluation)
     client.post(address, fields(evaluation, endpoint, one_aspect_per_call="on"))
     judge = Judge.objects.get()
     assert judge.one_aspect_per_call is True
     page = html_of(client.get(reverse("judge", args=["study", judge.pk])))
-    assert "each asked for in a request of its own" in page
-    assert "The request for Engagement, the first of 6: each aspect has a request of its own." in page
+    assert "one request per aspect" in page
+    assert "One request per aspect. Shown: Engagement, the first of" in page
 
 
 def test_rubrics_stand_by_kind_and_one_is_chosen(client: Client, evaluation: Evaluation, address: str) -> None:
@@ -143,7 +143,7 @@ def test_a_pointwise_judge_is_made(client: Client, evaluation: Evaluation, endpo
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"model": ""}, "Name the model that is asked"),
+        ({"model": ""}, "Enter the ID of a model"),
         ({"version": ""}, "This field is required"),
         ({"mode": "guess"}, "Select a valid choice"),
         ({"max_tokens": "0"}, "greater than or equal to 1"),

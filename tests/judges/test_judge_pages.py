@@ -62,7 +62,7 @@ def test_every_setting_stands_on_the_page(client: Client, evaluation: Evaluation
         repairs=False,
     )
     shown = page(client, judge)
-    for words in ("JSON without a schema", "at most 1,500", "low", "left as they are", "kept beside its choices"):
+    for words in ("JSON without a schema", "1,500", "low", "not retried", "Log probabilities"):
         assert words in shown
 
 
@@ -113,7 +113,7 @@ def test_what_is_suspect_in_the_texts_is_marked(client: Client, evaluation: Eval
 def test_a_page_without_material_says_how_to_get_some(client: Client, owner: User) -> None:
     client.force_login(owner)
     judge = make_llm_judge(make_evaluation(owner, slug="empty"), CLOSED_ADDRESS)
-    assert "Nothing to show yet" in page(client, judge)
+    assert "No prompt yet" in page(client, judge)
 
 
 # ---- trying
@@ -173,8 +173,8 @@ def test_a_reply_that_cannot_be_read_is_shown_and_can_be_asked_again(client: Cli
         run = tried(client, judge, subject=comparison.pk)
         assert "is broken" in page(client, judge, "judge_test_result", run=run.pk)
         before = page(client, judge)
-        assert "Ask again" in before
-        assert "costs once more" in before
+        assert "Test again" in before
+        assert "costs another request" in before
         tried(client, judge, subject=comparison.pk)
         assert len(server.questions) == 2
 
@@ -185,11 +185,11 @@ def test_what_was_answered_is_never_bought_again(client: Client, evaluation: Eva
         judge = make_llm_judge(evaluation, server.base_url)
         tried(client, judge, subject=comparison.pk)
         shown = page(client, judge)
-        assert "read its answer" in shown
-        assert "Ask it this once" not in shown
+        assert "see the answer" in shown
+        assert "Test on this" not in shown
         again = tried(client, judge, subject=comparison.pk)
         assert len(server.questions) == 1
-    assert "Nothing was paid this time" in page(client, judge, "judge_test_result", run=again.pk)
+    assert "Answered before, at no cost now" in page(client, judge, "judge_test_result", run=again.pk)
 
 
 def test_a_server_that_refuses_everything_says_so_on_the_page(client: Client, evaluation: Evaluation) -> None:
@@ -202,7 +202,7 @@ def test_a_server_that_refuses_everything_says_so_on_the_page(client: Client, ev
 
 def test_what_it_may_cost_stands_beside_the_button(client: Client, owner: User, evaluation: Evaluation) -> None:
     judge = make_llm_judge(evaluation, CLOSED_ADDRESS)
-    assert "at a price that is not known" in page(client, judge)
+    assert "price unknown" in page(client, judge)
     assert judge.endpoint is not None
     set_price(judge.endpoint, PriceSettings(model=judge.model, tokens_in="1", tokens_out="4"), user=owner)
     assert "$0.0" in page(client, judge).partition('id="try"')[2]
@@ -229,8 +229,8 @@ def test_a_reviewer_reads_the_prompt_of_made_up_texts_and_sees_nothing_of_any_an
     client.force_login(make_member(evaluation, Role.REVIEWER))
     shown = page(client, judge)
     assert "[[begin response A " in shown
-    assert "Filled with a made-up question" in shown
-    assert "Try it" not in shown
+    assert "Shown with a made-up example" in shown
+    assert "try-heading" not in shown
     assert client.get(reverse("judge_test_result", args=["study", judge.pk]), {"run": run.pk}).status_code == 403
     assert client.post(reverse("judge_test", args=["study", judge.pk])).status_code == 403
 

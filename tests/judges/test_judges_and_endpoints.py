@@ -39,7 +39,7 @@ def test_a_judge_freezes_its_rubric_version_and_is_a_rater_from_the_start(evalua
 def test_without_an_endpoint_a_judge_is_a_rule_and_says_so(evaluation: Evaluation) -> None:
     judge = make_baseline_judge(evaluation)
     assert (judge.kind, judge.is_baseline) == (JudgeKind.RULE, True)
-    with pytest.raises(InputRefused, match="needs an endpoint"):
+    with pytest.raises(InputRefused, match="needs an LLM endpoint"):
         create_judge(evaluation, JudgeSettings(name="x", model="gpt-4", version=evaluation.review_rubric), user=None)
 
 

@@ -192,7 +192,8 @@ def test_the_estimate_follows_the_fields_of_a_judge_that_is_not_stored(root: Use
 def test_a_rule_runs_without_an_endpoint(owner: User, evaluation: Evaluation) -> None:
     assert ">4</strong> calls on 2 comparisons, without requests" in page(owner, rule="longest")
     assert evaluation.review_rubric is not None
-    fields = {"rule": "longest", "version": evaluation.review_rubric.pk, "mode": "auto", "orders": "both", "samples": 1}
+    fields: dict[str, Any] = {"rule": "longest", "version": evaluation.review_rubric.pk, "mode": "auto"}
+    fields |= {"orders": "both", "samples": 1}
     assert send(owner, **fields).status_code == 302
     assert Judge.objects.get().name == "longest"
 

@@ -47,9 +47,9 @@ def test_every_empty_page_says_how_to_fill_it(owner: User) -> None:
     make_evaluation(owner, slug="empty")
     owner.is_superuser = True
     owner.save()
-    assert "No judge yet" in page(owner, "judges", "empty")
+    assert "No judges yet" in page(owner, "judges", "empty")
     assert "Import responses first." in page(owner, "runs", "empty")
-    assert "No judge to run" in page(owner, "run_new", "empty")
+    assert "No LLM endpoint is available" in page(owner, "run_new", "empty")
     assert "No endpoint yet" in page(owner, "endpoints")
     make_comparison(Evaluation.objects.get(slug="empty"))
     assert ">Run a judge</a>" in page(owner, "runs", "empty")
@@ -64,7 +64,7 @@ def test_a_manager_makes_the_baseline_by_leaving_everything_as_it_is(owner: User
     assert (judge.name, judge.is_baseline) == ("longest", True)
     for name in ("judges", "judge", "runs", "run_new"):
         args = ("study", judge.pk) if name == "judge" else ("study",)
-        assert "baseline, not an LLM" in page(owner, name, *args) or name == "runs"
+        assert "rule-based" in page(owner, name, *args) or name == "runs"
 
 
 def test_a_judge_on_an_endpoint_is_made_and_shows_its_exact_prompt(owner: User, evaluation: Evaluation) -> None:
@@ -83,7 +83,7 @@ def test_a_judge_on_an_endpoint_is_made_and_shows_its_exact_prompt(owner: User, 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"model": "gpt"}, "needs an endpoint"),
+        ({"model": "gpt"}, "needs an LLM endpoint"),
         ({"temperature": "9"}, "less than or equal to 2"),
         ({"name": "taken"}, "already"),
     ],
@@ -134,7 +134,7 @@ def test_the_form_tells_how_many_calls_it_would_make(owner: User, evaluation: Ev
     assert "<html" not in fragment
     plan_run_calls(start_run(judge, user=None).pk, until=float("inf"))
     Call.objects.update(state="answered")
-    assert "Nothing is left to ask: all 4 calls" in page(owner, "run_new", "study", judge=judge.pk)
+    assert "No new calls: all 4 are answered" in page(owner, "run_new", "study", judge=judge.pk)
 
 
 def test_runs_started_together_stand_together(owner: User, evaluation: Evaluation) -> None:

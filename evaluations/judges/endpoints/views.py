@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -173,10 +174,17 @@ def endpoint_new(request: AuthenticatedRequest) -> HttpResponse:
     if form.is_valid():
         settings = EndpointSettings(**form.cleaned_data)
         if endpoint := submit_form(form, create_endpoint, settings, user=request.user):
-            messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
-            return redirect("endpoint", endpoint.pk)
-    status = 422 if form.is_bound else 200
-    return render(request, "endpoint_new/endpoint_new.html", {"page": "endpoints", "form": form}, status=status)
+            messages.success(request, f"LLM endpoint “{endpoint.name}” added.")
+            return redirect(read_next_url(request) or reverse("endpoint", args=[endpoint.pk]))
+    context = {"page": "endpoints", "form": form, "next": read_next_url(request)}
+    return render(request, "endpoint_new/endpoint_new.html", context, status=422 if form.is_bound else 200)
+
+
+def read_next_url(request: AuthenticatedRequest) -> str:
+    """The page of this site that led here; "" for none."""
+    url = request.POST.get("next", "") or request.GET.get("next", "")
+    is_own = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
+    return url if is_own else ""
 
 
 MAX_RUNS_SHOWN: Final = 50
@@ -217,5 +225,5 @@ def endpoint_found(request: AuthenticatedRequest, pk: int) -> HttpResponse:
     """Add an endpoint for a local server that a worker found."""
     require_site_administrator(request.user)
     endpoint = add_found_server(get_object_or_404(LocalServer, pk=pk), user=request.user)
-    messages.success(request, f"Endpoint “{endpoint.name}” added. Test it before judges use it.")
+    messages.success(request, f"LLM endpoint “{endpoint.name}” added.")
     return redirect("endpoint", endpoint.pk)

@@ -79,13 +79,13 @@ def run_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         return render_panel(request, evaluation, source, *build_forms(request, evaluation, source, None))
     run_form, judge_form = build_forms(request, evaluation, source, request.POST)
     if run_form.is_valid() and (not source.is_new_judge or judge_form.is_valid()):
+        user, options = request.user, run_form.options()
         if source.is_new_judge:
-            options = {"user": request.user, **run_form.options()}
-            run = submit_form(judge_form, start_new_judge, evaluation, judge_form.settings(), **options)
+            settings = judge_form.settings()
+            run = submit_form(judge_form, start_new_judge, evaluation, settings, user=user, **options)
             runs = [run] if run else None
         else:
-            judges = list(run_form.cleaned_data["judge"])
-            runs = submit_form(run_form, start_panel, judges, user=request.user, **run_form.options())
+            runs = submit_form(run_form, start_panel, list(run_form.cleaned_data["judge"]), user=user, **options)
         if runs:
             return redirect_to_started_runs(request, runs)
     return render_panel(request, evaluation, source, run_form, judge_form, status=422)
@@ -97,13 +97,13 @@ def choose_source(request: AuthenticatedRequest, evaluation: Evaluation, query: 
     has_judges = list_runnable_judges(evaluation).exists()
     if "judge" in query:
         return JudgeSource(has_judges=has_judges)
-    chosen = query.get("endpoint", "")
-    if chosen:
-        return JudgeSource(get_endpoint_or_404(endpoints, chosen), has_judges=has_judges)
-    if query.get("rule") in dict(RULE_CHOICES):
-        return JudgeSource(rule=query["rule"], has_judges=has_judges)
-    if request.user.is_superuser and query.get("provider") in PROVIDERS_BY_SLUG:
-        return JudgeSource(provider=PROVIDERS_BY_SLUG[query["provider"]], has_judges=has_judges)
+    endpoint, rule, provider = (str(query.get(name, "")) for name in ("endpoint", "rule", "provider"))
+    if endpoint:
+        return JudgeSource(get_endpoint_or_404(endpoints, endpoint), has_judges=has_judges)
+    if rule in dict(RULE_CHOICES):
+        return JudgeSource(rule=rule, has_judges=has_judges)
+    if request.user.is_superuser and provider in PROVIDERS_BY_SLUG:
+        return JudgeSource(provider=PROVIDERS_BY_SLUG[provider], has_judges=has_judges)
     newest = None if has_judges or request.method == "POST" else endpoints.order_by("-pk").first()
     return JudgeSource(newest, has_judges=has_judges)
 
