@@ -49,8 +49,8 @@ def test_every_empty_page_says_how_to_fill_it(owner: User) -> None:
     owner.save()
     assert "No judges yet" in page(owner, "judges", "empty")
     assert "Import responses first." in page(owner, "runs", "empty")
-    assert "No LLM endpoint is available" in page(owner, "run_new", "empty")
-    assert "No endpoint yet" in page(owner, "endpoints")
+    assert "provider=openai" in page(owner, "run_new", "empty")
+    assert "No LLM endpoints yet" in page(owner, "endpoints")
     make_comparison(Evaluation.objects.get(slug="empty"))
     assert ">Run a judge</a>" in page(owner, "runs", "empty")
 
