@@ -4,7 +4,7 @@ from typing import cast
 
 from ninja import Query
 
-from evaluations.access import Action, get_role, require_evaluation
+from evaluations.access import Action, get_role, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
@@ -66,7 +66,13 @@ def get_evaluation(request: AuthenticatedRequest, slug: str) -> EvaluationDetail
     evaluation = require_evaluation(user, slug)
     role = cast(Role, get_role(user, evaluation))
     progress = count_evaluation_progress([evaluation], user)[evaluation.pk]
-    judges = progress.judges + progress.imported_judges
+    counts = serialize_row(
+        EvaluationProgressOut,
+        progress,
+        judges=progress.judges + progress.imported_judges,
+        reviews_per_comparison=progress.wanted,
+        open_disagreements=progress.open_disagreements if is_allowed(user, Action.SEE_ALL, evaluation) else None,
+    )
     return serialize_row(
         EvaluationDetailOut,
         evaluation,
@@ -74,8 +80,8 @@ def get_evaluation(request: AuthenticatedRequest, slug: str) -> EvaluationDetail
         archived=evaluation.archived_at is not None,
         queries=progress.queries,
         candidates=progress.candidates,
-        people=progress.people,
-        standing=serialize_row(EvaluationProgressOut, progress, judges=judges, reviews_wanted_of_each=progress.wanted),
+        members=progress.people,
+        progress=counts,
         next_step=get_next_step(progress, role),
     )
 
@@ -121,7 +127,7 @@ def serialize_event(event: Event) -> EventOut:
     return serialize_row(
         EventOut,
         event,
-        person=serialize_optional_person(event.user),
+        user=serialize_optional_person(event.user),
         through_token=event.token.name if event.token else None,
         before={} if is_hidden else event.before,
         after={} if is_hidden else event.after,

@@ -37,11 +37,12 @@ class EvaluationProgressOut(Schema):
     judged: int
     reviewed: int
     reviews: int
-    reviews_wanted_of_each: int
+    reviews_per_comparison: int
     judges: int
     active_runs: int
     failed_calls: int
     exports: int
+    open_disagreements: int | None = Field(description="Among reviewers; null if you may not see them")
     is_counting: bool = Field(
         description="Whether changes are still being counted; the numbers are those of the last count"
     )
@@ -51,8 +52,8 @@ class EvaluationDetailOut(EvaluationOut):
     guidelines: str
     queries: int
     candidates: int
-    people: int
-    standing: EvaluationProgressOut
+    members: int
+    progress: EvaluationProgressOut
     next_step: str = Field(description="Your next step")
 
 
@@ -70,7 +71,7 @@ class EventOut(Schema):
     verb: str
     object_type: str
     object_id: int | None
-    person: PersonOut | None
+    user: PersonOut | None
     through_token: str | None = Field(description="Name of the API token, if one was used")
     before: JsonDict
     after: JsonDict

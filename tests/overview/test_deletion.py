@@ -25,7 +25,7 @@ from evaluations.overview.deletion import DELETE_EVALUATION
 from tests.factories.evaluations import make_member
 from tests.factories.full_evaluation import make_full_evaluation
 from tests.factories.verdicts import get_or_make_run, make_judge_rater
-from tests.helpers.api_client import token_for
+from tests.helpers.api_client import ApiClient, token_for
 
 pytestmark = pytest.mark.django_db
 
@@ -145,3 +145,12 @@ def test_an_interrupted_deletion_goes_on(client: Client, monkeypatch: pytest.Mon
     work_on_due_jobs(DELETE_EVALUATION)
     work_on_due_jobs(DELETE_EVALUATION)
     assert not Evaluation.objects.filter(pk=evaluation.pk).exists()
+
+
+def test_a_program_of_an_owner_deletes_by_the_name(evaluation: Evaluation, owner: User) -> None:
+    program = ApiClient(token_for(owner))
+    refused = program.post("/evaluations/study/delete", {"name": "other"})
+    assert refused.status_code == 422
+    assert "Type the name exactly" in refused.content.decode()
+    assert program.post("/evaluations/study/delete", {"name": "Study study"}).json() == {"slug": "study"}
+    assert not Evaluation.objects.filter(slug="study").exists()
