@@ -29,11 +29,10 @@ VERB_TEXTS: Final[Mapping[str, str]] = {
     "assigned queue": "Queue assigned",
     "began": "Export started",
     "began storing": "Import started",
-    "changed": "{object} changed",
+    "commented": "Comment added",
     "changed budget": "Budget changed",
     "changed families": "Model families changed",
     "closed queue": "Queue closed",
-    "created": "{object} created",
     "created queue": "Queue created",
     "ended batch": "Batch ended",
     "explained": "Reason added",
@@ -95,10 +94,8 @@ FLAG_TEXTS: Final[Mapping[str, tuple[str, str]]] = {"skip_bad": ("strict", "skip
 
 def describe_event(event: Event) -> str:
     """What happened, as a short sentence without a subject."""
-    template = VERB_TEXTS.get(event.verb)
-    if template is None:
-        return f"{event.verb[:1].upper()}{event.verb[1:]}: {name_object(event)}"
     name = name_object(event)
+    template = VERB_TEXTS.get(event.verb, f"{{object}} {event.verb}")
     text = template.replace("{object}", name[:1].upper() + name[1:])
     number = event.after.get("reviews")
     return text.replace("{reviews}", f"{number:,}" if isinstance(number, int) else "Some")

@@ -46,7 +46,7 @@ def test_what_was_settled_and_said_about_it_is_left_out(client: Client, owner: U
     resolve_aspect(comparison, asked, choice="A", reason="this-reason", version=0, user=owner)
     text = page(client)
     assert "Disagreement resolved" in text
-    assert "Commented" in text
+    assert "Comment added" in text
     assert "these-words" not in text
     assert "this-reason" not in text
 
@@ -69,10 +69,10 @@ def test_the_newest_stands_first_and_the_list_goes_on(client: Client, evaluation
     for number in range(60):
         record_event(f"did thing {number:02}", make_human(evaluation), user=None, evaluation=evaluation)
     text = page(client)
-    assert "Did thing 59" in text
-    assert "Did thing 09" not in text
+    assert "Rater did thing 59" in text
+    assert "Rater did thing 09" not in text
     after = evaluation.events.get(verb="did thing 10").pk
-    assert "Did thing 09" in page(client, f"?after={after}")
+    assert "Rater did thing 09" in page(client, f"?after={after}")
 
 
 def test_events_are_readable_lines(client: Client, evaluation: Evaluation) -> None:
