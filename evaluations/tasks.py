@@ -18,7 +18,7 @@ from evaluations.comparisons.search import services as search_services
 from evaluations.domain.jobs import CHECK_ENDPOINT, PLAN_RUN
 from evaluations.domain.judges import RunState
 from evaluations.exports import services as exports_services
-from evaluations.imports import storage, undo
+from evaluations.imports import import_queue
 from evaluations.imports.source_files import remove_orphaned_uploads, remove_stale_uploads
 from evaluations.jobs.direct_work import take_unanswered
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
@@ -68,7 +68,7 @@ MAX_HANDOVERS: Final = 4
 
 # Importing these registers their kinds of jobs.
 JOB_MODULES: Final = (
-    *(comparisons_services, storage, undo, search_services, label_updates, items, rendered_texts),
+    *(comparisons_services, import_queue, search_services, label_updates, items, rendered_texts),
     *(progress_recount, served_reports, stored_results, deletion),
     *(outages, planner, reply_reparse, deliveries, exports_services),
 )
@@ -195,6 +195,7 @@ def tidy_broker_folder() -> None:
 
 
 SWEEP_STEPS: Final[tuple[Callable[[], object], ...]] = (
+    import_queue.start_queued_imports,
     return_expired_calls,
     partial(release_expired_reservations, SLOTS_AT_ONCE),
     partial(release_departed_reservations, SLOTS_AT_ONCE),

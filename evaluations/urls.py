@@ -168,6 +168,8 @@ urlpatterns: list[URLPattern] = [
     # imports
     path("e/<slug:slug>/data", imports.import_list, name="imports"),
     path("e/<slug:slug>/data/imports/new", imports.import_new, name="import_new"),
+    path("e/<slug:slug>/data/imports/store", imports.imports_store, name="imports_store"),
+    path("e/<slug:slug>/data/imports/undo", imports.imports_undo, name="imports_undo"),
     path("e/<slug:slug>/data/imports/<int:pk>", imports.import_detail, name="import"),
     path("e/<slug:slug>/data/imports/<int:pk>/progress", imports.import_progress, name="import_progress"),
     path("e/<slug:slug>/data/imports/<int:pk>/columns", columns.column_mapping, name="import_map"),

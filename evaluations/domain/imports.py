@@ -53,7 +53,8 @@ class ImportOptions(StoredJson):
     """The request of an import, with what is decided when it begins.
 
     ``ranking``: the rated candidates, best first, for pairs of neighbours. ``is_remembered``: the columns are read as
-    in an earlier file. ``is_mapped``: somebody mapped the columns of this file.
+    in an earlier file. ``is_mapped``: somebody mapped the columns of this file, or changed how it is read.
+    ``in_batch``: its check counts the files of the same user that wait before it as stored.
     """
 
     version: Literal[1] = 1
@@ -61,6 +62,7 @@ class ImportOptions(StoredJson):
     ranking: tuple[str, ...] = ()
     is_remembered: bool = False
     is_mapped: bool = False
+    in_batch: bool = False
 
 
 def parse_column_fields(text: str) -> dict[str, str]:
@@ -88,6 +90,15 @@ class ModelCount:
 
     name: str
     rows: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """Two models, with the number of comparisons between them."""
+
+    first: str
+    second: str
+    number: int
 
 
 @dataclass(frozen=True)
@@ -152,7 +163,9 @@ class ImportSummary(StoredJson):
     """What the check of a file found.
 
     ``models``: those with most rows, of ``models_number``. ``needs_pairing``: whether pairs are made of its responses.
-    ``pairs_expected``: the comparisons that are made so.
+    ``pairs_expected``: the comparisons that are made so; ``pairs``: between which models, the most frequent first.
+    ``queries``: how many queries its responses and scores are about, of which ``queries_matched`` are known already.
+    ``conflicts``: how many responses differ from another of the same model to the same query.
     """
 
     version: Literal[1] = 1
@@ -161,6 +174,10 @@ class ImportSummary(StoredJson):
     named_by: CandidateNaming = CandidateNaming.COLUMN
     needs_pairing: bool = False
     pairs_expected: int = 0
+    pairs: tuple[ModelPair, ...] = ()
+    queries: int = 0
+    queries_matched: int = 0
+    conflicts: int = 0
     samples: tuple[SampleRow, ...] = ()
     aspects: Sequence[str] = ()
     scales: ScoreScales = field(default_factory=dict)

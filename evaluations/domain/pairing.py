@@ -13,7 +13,7 @@ class PairingWay(StrEnum):
     ALL = "all"
     BASELINE = "baseline"
     RANDOM = "random"
-    ADJACENT = "adjacent"  # neighbours by rating
+    ADJACENT = "adjacent"  # neighbors by rating
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Pairing:
 
     def __post_init__(self) -> None:
         if self.way == PairingWay.BASELINE and not self.baseline:
-            raise InputRefused("Name the candidate.", field="baseline")
+            raise InputRefused("Choose the baseline model.", field="baseline")
         if self.way == PairingWay.RANDOM and not 0 < self.number <= MAX_PAIRS_PER_QUERY:
-            raise InputRefused("Say how many.", field="pairs_each")
+            raise InputRefused("Enter the number of random pairs per prompt.", field="pairs_each")
 
     def __str__(self) -> str:
         return ":".join(part for part in (self.way, self.baseline, str(self.number or "")) if part)
@@ -52,4 +52,4 @@ def parse_pairing(text: str) -> Pairing:
             return make_pairing(way, baseline=rest, pairs_each=number)
         except InputRefused:
             pass
-    raise InputRefused(f"Pairs cannot be made by “{text}”: say all, baseline:NAME, random:N or adjacent.")
+    raise InputRefused(f"Unknown pairing “{text}”. Use all, baseline:NAME, random:N or adjacent.")

@@ -1,137 +1,143 @@
-"""The forms that upload a file and choose a way of pairing."""
+"""The forms that choose how a file is read and how responses are paired."""
 
 from typing import Any
 
 from django import forms
-from django.conf import settings
+from django.http import QueryDict
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import FileFormat, NewResponse
-from evaluations.domain.imports import build_import_request
+from evaluations.domain.imports import CandidateNaming, build_import_request
 from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay
 from evaluations.domain.roles import RaterKind
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.imports import Import
 from evaluations.web.forms import CleanedData, add_refusal
 
 FORMAT_CHOICES = [
-    (FileFormat.AUTO, "detected from the columns"),
-    (FileFormat.COMPARISONS, "comparisons – a query and two responses in each row"),
-    (FileFormat.RESPONSES, "responses – a query and one response in each row; pairs are made afterwards"),
-    (FileFormat.VERDICTS, "verdicts – choices of people or judges on comparisons that are here already"),
-    (FileFormat.SCORES, "scores – numbers that people or judges gave to single responses that are here already"),
-    (FileFormat.PANDALM, "PandaLM – its test set, or a judge’s results on it"),
-    (FileFormat.LLMBAR, "LLMBar – its dataset, or a judge’s result.json"),
-    (FileFormat.SQUALITY, "SQuALITY – its questions, or its human evaluation: responses, ratings and ranks"),
-    (FileFormat.MT_BENCH, "MT-bench – questions, a model’s answers, a judge’s judgments or scores"),
-    (FileFormat.ARENA, "Chatbot Arena, MT-bench’s votes – two conversations or responses, and who won"),
-    (FileFormat.ALPACA_EVAL, "AlpacaEval – outputs of a model, or annotations"),
-    (FileFormat.PREFERENCES, "preferences – chosen and rejected, as of TRL and RewardBench"),
-    (FileFormat.KTO, "KTO – single responses that are good or bad, as of TRL"),
-    (FileFormat.ARENA_HARD, "Arena-Hard – questions, a model’s answers, or a judge’s judgments"),
-    (FileFormat.JUDGEBENCH, "JudgeBench – pairs with a known better response, and a judge’s decisions"),
-    (FileFormat.AUTO_ARENA, "AutoArena – prompts and responses of one model, or head-to-heads"),
-    (FileFormat.LLM_COMPARATOR, "LLM Comparator – its JSON document"),
-    (FileFormat.JUST_EVAL, "just-eval – responses, choices or scores of a judge"),
-    (FileFormat.LABEL_STUDIO, "Label Studio – JSON or JSON-MIN of a project that compares two texts"),
-    (FileFormat.ARGILLA, "Argilla – records of a project that compares two texts"),
+    (FileFormat.AUTO, "Auto-detect"),
+    (FileFormat.COMPARISONS, "Comparisons: a prompt and two responses per row"),
+    (FileFormat.RESPONSES, "Responses: a prompt and one response per row"),
+    (FileFormat.VERDICTS, "Verdicts: choices between existing responses"),
+    (FileFormat.SCORES, "Scores: ratings of existing responses"),
+    (FileFormat.PANDALM, "PandaLM: test set or judge results"),
+    (FileFormat.LLMBAR, "LLMBar: dataset or judge results"),
+    (FileFormat.SQUALITY, "SQuALITY: questions or human evaluation"),
+    (FileFormat.MT_BENCH, "MT-Bench: questions, answers, judgments or scores"),
+    (FileFormat.ARENA, "Chatbot Arena: conversations with votes"),
+    (FileFormat.ALPACA_EVAL, "AlpacaEval: model outputs or annotations"),
+    (FileFormat.PREFERENCES, "Preferences: chosen and rejected (TRL, RewardBench)"),
+    (FileFormat.KTO, "KTO: responses labeled good or bad (TRL)"),
+    (FileFormat.ARENA_HARD, "Arena-Hard: questions, answers or judgments"),
+    (FileFormat.JUDGEBENCH, "JudgeBench: pairs with labels and judge decisions"),
+    (FileFormat.AUTO_ARENA, "AutoArena: responses or head-to-heads"),
+    (FileFormat.LLM_COMPARATOR, "LLM Comparator: JSON"),
+    (FileFormat.JUST_EVAL, "just-eval: responses, choices or scores"),
+    (FileFormat.LABEL_STUDIO, "Label Studio: pairwise project (JSON, JSON-MIN)"),
+    (FileFormat.ARGILLA, "Argilla: pairwise records"),
 ]
 NEW_RESPONSE_CHOICES = [
-    (NewResponse.REFUSE, "refuse the row – it is listed with both texts"),
-    (NewResponse.KEEP, "keep both – comparisons are made with each"),
-    (NewResponse.REPLACE, "replace the other – only while nothing was judged, reviewed or exported with it"),
-    (NewResponse.SKIP, "skip the row – it is left out and counted"),
+    (NewResponse.REFUSE, "Ask me"),
+    (NewResponse.KEEP, "Keep both"),
+    (NewResponse.REPLACE, "Replace the existing response (only if nothing was judged, reviewed or exported with it)"),
+    (NewResponse.SKIP, "Skip the new response"),
 ]
 PAIRING_CHOICES = [
-    (PairingWay.ALL, "every two candidates of a query"),
-    (PairingWay.BASELINE, "each candidate against one of them"),
-    (PairingWay.RANDOM, "some pairs of each query, drawn at random"),
-    (PairingWay.ADJACENT, "each candidate against its neighbours by rating"),
+    (PairingWay.ALL, "All pairs"),
+    (PairingWay.BASELINE, "Each model vs. a baseline"),
+    (PairingWay.RANDOM, "Random pairs per prompt"),
+    (PairingWay.ADJACENT, "Models with similar ratings"),
 ]
+RATER_KIND_CHOICES = [("", "From the file"), (RaterKind.HUMAN, "Human"), (RaterKind.JUDGE, "Judge"), (RaterKind.GOLD, "Gold")]
 
 
-class ImportForm(forms.Form):
-    # An empty file is refused by the service, with the same message as in the API.
-    file = forms.FileField(
-        allow_empty_file=True,
-        help_text="JSONL, JSON, CSV, TSV, Parquet or Arrow; as it is, with gzip or zstd, or in a ZIP or tar.",
+class ImportOptionsForm(forms.Form):
+    """How a waiting file is read, and how its responses are paired."""
+
+    candidate = forms.CharField(required=False, max_length=200, label="Model name")
+    format = forms.ChoiceField(choices=FORMAT_CHOICES, label="Format")
+    new_response = forms.ChoiceField(
+        choices=NEW_RESPONSE_CHOICES, required=False, label="If a model already has a different response to a prompt"
     )
-    format = forms.ChoiceField(choices=FORMAT_CHOICES, initial=FileFormat.AUTO, label="What is in it")
-    id_prefix = forms.CharField(
-        required=False,
-        max_length=100,
-        label="Prefix of query ids",
-        help_text="Goes before every query id, for files that number their rows from 0 each.",
-    )
-    candidate = forms.CharField(
-        required=False,
-        max_length=200,
-        label="Model",
-        help_text="The model of every response in the file, whatever its column says. Without it the column names "
-        "the model, else the file’s name does.",
+    pair = forms.ChoiceField(choices=PAIRING_CHOICES, required=False, label="Pairing")
+    baseline = forms.CharField(required=False, max_length=200, label="Baseline model")
+    pairs_each = forms.IntegerField(
+        required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, label="Random pairs per prompt"
     )
     rater = forms.CharField(
-        required=False,
-        max_length=200,
-        label="Rater",
-        help_text="Whose verdicts or scores these are, where the file names nobody.",
+        required=False, max_length=200, label="Default rater", help_text="For verdicts or scores without a rater."
     )
-    rater_kind = forms.ChoiceField(
-        required=False, choices=[("", "as the file says"), *((kind, str(kind)) for kind in RaterKind)]
-    )
-    mapping = forms.CharField(
-        required=False,
-        label="Columns with other names",
-        help_text="One a line, as column=field: prompt=query",
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
-    )
-    pair = forms.ChoiceField(
-        choices=PAIRING_CHOICES, initial=PairingWay.ALL, required=False, label="Pairs made of responses"
-    )
-    baseline = forms.CharField(required=False, max_length=200, label="The candidate to hold the others against")
-    new_response = forms.ChoiceField(
-        choices=NEW_RESPONSE_CHOICES,
-        initial=NewResponse.REFUSE,
-        required=False,
-        label="If a model already has another response to a prompt",
-        help_text="A column “sample” with numbers tells several responses of one model apart.",
-        widget=forms.RadioSelect,
-    )
-    lower_is_better = forms.BooleanField(required=False, label="Lower scores are better, as ranks are")
+    rater_kind = forms.ChoiceField(required=False, choices=RATER_KIND_CHOICES, label="Default rater type")
+    lower_is_better = forms.BooleanField(required=False, label="Lower scores are better")
     derive_pairs = forms.FloatField(
         required=False,
         min_value=0,
-        label="Margin of a tie",
-        help_text="Given one, a comparison is made of every two responses to a query with scores, where there is none, "
-        "and two scores that differ by at most this much make a tie.",
+        label="Tie margin",
+        help_text="Compare responses by score. Scores this close count as a tie.",
     )
-    pairs_each = forms.IntegerField(
-        required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, label="Pairs of each query"
+    id_prefix = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Prompt ID prefix",
+        help_text="Keeps IDs apart when several files number their rows from 0.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["file"].widget.attrs["data-max-bytes"] = settings.MAX_UPLOAD_BYTES
+    def __init__(self, importing: Import, data: QueryDict | None = None) -> None:
+        options = importing.options.request
+        reading, pairing = options.reading, options.pairing
+        self.importing = importing
+        initial = {
+            "candidate": get_model_name(importing),
+            "format": reading.format,
+            "new_response": reading.new_response,
+            "pair": pairing.way,
+            "baseline": pairing.baseline,
+            "pairs_each": pairing.number or None,
+            "rater": reading.rater,
+            "rater_kind": reading.rater_kind or "",
+            "lower_is_better": reading.lower_is_better,
+            "derive_pairs": options.tie_margin,
+            "id_prefix": reading.id_prefix,
+        }
+        super().__init__(data, prefix=str(importing.pk), initial=initial)
 
     def clean(self) -> CleanedData:
         cleaned: CleanedData = super().clean() or {}
         if not self.errors:
+            values = {**cleaned, "mapping": ""}
+            if "candidate" not in self.changed_data:  # a proposed name is not a typed one
+                values["candidate"] = self.importing.options.request.reading.candidate
             try:
-                fields = {name: value for name, value in cleaned.items() if name != "file"}
-                self.import_request = build_import_request(**fields)
+                self.import_request = build_import_request(**values)
             except InputRefused as refused:
                 add_refusal(self, refused)
         return cleaned
 
+    @property
+    def is_asked_for_model(self) -> bool:
+        """Whether one name is that of all responses, so that it stands on the card."""
+        summary = self.importing.summary
+        return summary.needs_pairing and summary.named_by != CandidateNaming.COLUMN
+
+
+def get_model_name(importing: Import) -> str:
+    """The name of all responses of a file: as typed, else as proposed from the file's name; empty if rows have theirs."""
+    summary = importing.summary
+    if typed := importing.options.request.reading.candidate:
+        return typed
+    is_proposed = summary.named_by == CandidateNaming.FILE and summary.models_number == 1
+    return summary.models[0].name if is_proposed else ""
+
 
 class PairsForm(forms.Form):
     pair = forms.ChoiceField(
-        choices=PAIRING_CHOICES, initial=PairingWay.ALL, label="Hold against each other", widget=forms.RadioSelect
+        choices=PAIRING_CHOICES, initial=PairingWay.ALL, label="Pairing", widget=forms.RadioSelect
     )
-    baseline = forms.ChoiceField(required=False, label="The candidate to hold the others against")
+    baseline = forms.ChoiceField(required=False, label="Baseline model")
     pairs_each = forms.IntegerField(
-        required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, initial=1, label="Pairs of each query"
+        required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, initial=1, label="Random pairs per prompt"
     )
-    confirmed = forms.BooleanField(required=False, label="Make them even if they are more than 100,000")
+    confirmed = forms.BooleanField(required=False, label="Create more than 100,000 comparisons")
 
     def __init__(self, evaluation: Evaluation, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

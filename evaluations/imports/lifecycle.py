@@ -33,7 +33,7 @@ from evaluations.models.verdicts import PackedVotes, Score, Verdict
 BUSY_STATES: Final = (ImportState.CHECKING, ImportState.STORING)
 WORKING_STATES: Final = (*BUSY_STATES, ImportState.UNDOING)
 ABANDONED_STATES: Final = (ImportState.CANCELLED, ImportState.FAILED)
-INTERRUPTED_REASON: Final = "The work on it was interrupted. Nothing of the file was stored."
+INTERRUPTED_REASON: Final = "The import was interrupted. Nothing was imported."
 BEGAN_STORING: Final = "began storing"
 CLEANUP_SECONDS: Final = 5
 # The kinds of jobs: one checks a file and stores it or cleans up, the other removes the rows of a stored file.
@@ -53,6 +53,10 @@ NOTHING_STORED: Final[Mapping[str, Any]] = {
     **{f"new_{kind}": 0 for kind in COUNTED_ROWS},
     "reason": "",
 }
+
+
+class ImportsBusy(InputRefused):
+    """Another import of the evaluation is at work: try again later."""
 
 
 def continue_import(importing: Import, *, seconds: float | None = None) -> bool:
@@ -177,7 +181,7 @@ def delete_if_unused(model: type[models.Model], ids: Sequence[int]) -> int:
 
 def refuse_archived_evaluation(evaluation: Evaluation) -> None:
     if evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: nothing can be imported until it is brought back.")
+        raise InputRefused("This evaluation is archived. Restore it to import files.")
 
 
 def refuse_concurrent_import(evaluation: Evaluation) -> None:
@@ -185,11 +189,11 @@ def refuse_concurrent_import(evaluation: Evaluation) -> None:
     sweep_imports(evaluation, seconds=CLEANUP_SECONDS)
     others = Import.objects.filter(evaluation=evaluation)
     if others.filter(state=ImportState.STORING).exists():
-        raise InputRefused("Another import of this evaluation is being stored: wait until it is done.")
+        raise ImportsBusy("Another import is in progress. Try again when it is done.")
     if others.filter(state=ImportState.UNDOING).exists():
-        raise InputRefused("Another import of this evaluation is being undone: try again in a moment.")
+        raise ImportsBusy("Another import is being undone. Try again in a moment.")
     if others.filter(state__in=ABANDONED_STATES, finished_at__isnull=True).exists():
-        raise InputRefused("What another import left behind is still being cleared away: try again in a moment.")
+        raise ImportsBusy("A canceled import is still being cleaned up. Try again in a moment.")
 
 
 def find_raters_of_import(importing: Import) -> set[int]:

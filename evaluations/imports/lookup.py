@@ -115,6 +115,7 @@ class EntryBatch:
     outcomes: list[EntryOutcome] = field(default_factory=list)
     named: list[models.Model] = field(default_factory=list)  # new candidates, raters and aspects
     swapped: int = 0
+    conflicts: int = 0  # entries refused because their model has another response to the same query
     used_responses: set[int] | None = None  # see `response_conflicts.find_used_in_batch`
 
     def find_earlier(self, query: QuerySketch, key: Hashable) -> tuple[str, int] | None:

@@ -1,6 +1,6 @@
-"""A forecast of how many comparisons will be made of the responses in a file."""
+"""A forecast of the comparisons that will be made of the responses in a file."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
@@ -18,6 +18,7 @@ from evaluations.models.evaluations import Evaluation
 QUERIES_AT_ONCE: Final = 500
 NamedResponse = tuple[str, str]  # a response to a query: its candidate's name and its SHA-256
 NamedPair = frozenset[NamedResponse]
+ModelNames = tuple[str, str]
 
 
 def find_keys_to_pair(items: Iterable[object]) -> set[str]:
@@ -28,27 +29,38 @@ def find_keys_to_pair(items: Iterable[object]) -> set[str]:
 
 
 class PairForecast(TemporaryDatabase):
-    """The responses that a file brings to each query, in a temporary database."""
+    """The responses that a file brings to each query, with those of files that wait before it, in a temporary
+    database.
+    """
 
     def __init__(self) -> None:
         # A query to be paired has a row without sides, a response a row with one side, a pair a row with two.
-        super().__init__("CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT)")
+        super().__init__(
+            "CREATE TABLE brought (query TEXT, name TEXT, sum TEXT, other TEXT, other_sum TEXT, waiting INTEGER)"
+        )
         self._replaced: dict[str, set[NamedResponse]] = defaultdict(set)
 
-    def add(self, keys: Collection[str], new: Iterable[RowSketch]) -> None:
+    def add(self, keys: Collection[str], new: Iterable[RowSketch], *, is_waiting: bool = False) -> None:
         """Add the keys of queries to be paired and the new rows of a batch."""
-        rows: list[tuple[str | None, ...]] = [(key, None, None, None, None) for key in keys]
+        rows: list[tuple[str | int | None, ...]] = [(key, None, None, None, None, 0) for key in keys]
         for sketch in new:
             if isinstance(sketch, ResponseSketch):
-                rows.append((sketch.query.key, *sketch.key, None, None))
+                rows.append((sketch.query.key, *sketch.key, None, None, is_waiting))
                 if sketch.replaces:
                     self._replaced[sketch.query.key].add(sketch.replaces)
             elif isinstance(sketch, ComparisonSketch):
-                rows.append((sketch.query.key, *sketch.key))
-        self.database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?)", rows)
+                rows.append((sketch.query.key, *sketch.key, is_waiting))
+        self.database.executemany("INSERT INTO brought VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def count_comparisons(self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]) -> Iterator[int]:
-        """Yield how many comparisons will be made for some hundred queries at a time."""
+    def count_queries(self) -> int:
+        """How many queries are to be paired."""
+        counted = self.database.execute("SELECT COUNT(DISTINCT query) FROM brought WHERE name IS NULL")
+        return int(counted.fetchone()[0])
+
+    def count_comparisons(
+        self, evaluation: Evaluation, pairing: Pairing, ranking: Sequence[str]
+    ) -> Iterator[Counter[ModelNames]]:
+        """Yield how many comparisons will be made, by their models, for some hundred queries at a time."""
         rows = self.database.execute("SELECT * FROM brought ORDER BY query")
         queries = (QueryForecast(key, [row[1:] for row in group]) for key, group in groupby(rows, key=itemgetter(0)))
         forecasts = (query for query in queries if query.is_asked)
@@ -58,28 +70,37 @@ class PairForecast(TemporaryDatabase):
             for query in batch:
                 query.responses |= stored.get(query.key, set()) - self._replaced.get(query.key, set())
                 query.pairs |= pairs.get(query.key, set())
-            yield sum(query.count_missing(pairing, pairing_seed(evaluation, query.key), ranking) for query in batch)
+            counts: Counter[ModelNames] = Counter()
+            for query in batch:
+                counts.update(query.list_missing(pairing, pairing_seed(evaluation, query.key), ranking))
+            yield counts
 
 
 class QueryForecast:
-    """The responses that a file brings to one query."""
+    """The responses that a file, and the files that wait before it, bring to one query."""
 
-    def __init__(self, key: str, rows: Sequence[tuple[str | None, ...]]) -> None:
+    def __init__(self, key: str, rows: Sequence[tuple[str | None, str | None, str | None, str | None, int]]) -> None:
         self.key = key
         self.is_asked = any(name is None for name, *_ in rows)
-        self.responses: set[NamedResponse] = {
-            (name, of) for name, of, other, _ in rows if name and of and other is None
-        }
-        self.pairs: set[NamedPair] = {
-            frozenset(((name, of), (other, other_of)))
-            for name, of, other, other_of in rows
-            if name and of and other and other_of
-        }
+        self.responses: set[NamedResponse] = set()
+        self.own: set[NamedResponse] = set()
+        self.waiting: set[NamedResponse] = set()
+        self.pairs: set[NamedPair] = set()
+        for name, of, other, other_of, is_waiting in rows:
+            if name and of and other and other_of:
+                self.pairs.add(frozenset(((name, of), (other, other_of))))
+            elif name and of:
+                self.responses.add((name, of))
+                (self.waiting if is_waiting else self.own).add((name, of))
 
-    def count_missing(self, pairing: Pairing, seed: str, ranking: Sequence[str]) -> int:
+    def list_missing(self, pairing: Pairing, seed: str, ranking: Sequence[str]) -> Iterator[ModelNames]:
+        """The models of each comparison that is made when the file is stored."""
         sides = [PairSide(0, build_candidate(name), of) for name, of in self.responses]
-        pairs = pair_responses(sides, pairing, seed, ranking)
-        return sum(frozenset(map(name_side, pair)) not in self.pairs for pair in pairs)
+        for first, second in pair_responses(sides, pairing, seed, ranking):
+            pair = frozenset((name_side(first), name_side(second)))
+            is_made_before = pair & self.waiting and not pair & self.own  # when a waiting file is stored
+            if pair not in self.pairs and not is_made_before:
+                yield first.candidate.name, second.candidate.name
 
 
 @lru_cache(maxsize=1_000)

@@ -21,6 +21,7 @@ from evaluations.domain.imports import (
     ImportOptions,
     ImportRequest,
     ImportSummary,
+    ModelPair,
     SampleRow,
     ScoreScales,
 )
@@ -51,11 +52,12 @@ from evaluations.imports.lifecycle import (
     renew_import_claim,
 )
 from evaluations.imports.lookup import EntryBatch, load_import_context
-from evaluations.imports.pair_forecast import PairForecast, find_keys_to_pair
+from evaluations.imports.pair_forecast import ModelNames, PairForecast, find_keys_to_pair
 from evaluations.imports.preview_summary import ModelCounts, sample_entry
-from evaluations.imports.row_resolver import batch_entries, resolve_batch
+from evaluations.imports.row_resolver import CHECKED_ROWS_PER_BATCH, batch_entries, resolve_batch
 from evaluations.imports.row_sketches import count_outcomes
 from evaluations.imports.source_files import read_import_rows
+from evaluations.imports.waiting_files import add_waiting_file, find_waiting_imports
 from evaluations.jobs.kinds import LeaseLost
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.comparisons import Candidate
@@ -65,9 +67,9 @@ from evaluations.models.judges import Judge
 from evaluations.models.transactions import PROCESS_STOPPING
 from evaluations.models.users import User
 
-CHECKED_ROWS_PER_BATCH: Final = 4_000
 QUICK_CHECK_BYTES: Final = 4 * 1024 * 1024  # take a second
 MAX_LISTED_BAD_ROWS: Final = 1_000  # all are counted
+MAX_LISTED_PAIRS: Final = 5
 SAMPLE_ENTRIES: Final = 3
 
 
@@ -89,7 +91,9 @@ class CheckResult:
     skipped: int = 0
     bad: int = 0
     swapped: int = 0
-    paired: int = 0  # comparisons that will be made of responses
+    paired: Counter[ModelNames] = field(default_factory=Counter)  # comparisons that will be made of responses
+    queries: int = 0  # that the responses are about
+    conflicts: int = 0
     elsewhere: int = 0  # queries that are here already under another id
     models: ModelCounts = field(default_factory=lambda: ModelCounts(CandidateNaming.COLUMN))
     new: Counter[str] = field(default_factory=Counter)
@@ -113,6 +117,7 @@ class CheckResult:
         self.skipped += counted.skipped
         self.bad += counted.bad
         self.swapped += batch.swapped
+        self.conflicts += batch.conflicts
         self.new.update(counted.new)
         self.bad_rows += batch.bad[: MAX_LISTED_BAD_ROWS - len(self.bad_rows)]
 
@@ -127,9 +132,16 @@ def preview_file(
     return importing
 
 
-def is_quick_to_check(file: BinaryIO) -> bool:
-    """Whether a file can be checked while a person waits. Packed or columnar files may hold any number of rows."""
-    size = file.seek(0, SEEK_END)
+def is_quick_to_check(file: BinaryIO, waiting: Sequence[Import] = ()) -> bool:
+    """Whether a file can be checked while a person waits, after those that wait before it.
+
+    Packed or columnar files may hold any number of rows.
+    """
+    for other in waiting:
+        with other.file.open("rb") as other_file:
+            if is_packed(other_file.read(HEAD_BYTES)):
+                return False
+    size = file.seek(0, SEEK_END) + sum(other.file.size for other in waiting)
     file.seek(0)
     return size <= QUICK_CHECK_BYTES and not is_packed(file.read(HEAD_BYTES))
 
@@ -170,12 +182,17 @@ def await_column_mapping(importing: Import, reason: str) -> None:
 
 
 def build_import(
-    evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, user: User | None
+    evaluation: Evaluation,
+    file: BinaryIO,
+    file_name: str,
+    request: ImportRequest,
+    user: User | None,
+    *,
+    in_batch: bool = False,
 ) -> Import:
     refuse_archived_evaluation(evaluation)
     refuse_invalid_margin(request.tie_margin)
     reading = apply_remembered_mapping(evaluation, file, file_name, request.reading)
-    is_adjacent = request.pairing.way == PairingWay.ADJACENT
     importing = Import(
         evaluation=evaluation,
         user=user,
@@ -185,10 +202,16 @@ def build_import(
     )
     importing.options = ImportOptions(
         request=replace(request, reading=reading),
-        ranking=rank_by_results(evaluation).names if is_adjacent else (),
+        ranking=rank_models(evaluation, request.pairing),
         is_remembered=reading is not request.reading,
+        in_batch=in_batch,
     )
     return importing
+
+
+def rank_models(evaluation: Evaluation, pairing: Pairing) -> tuple[str, ...]:
+    """The rated models, the best first, if pairs of neighbors are made."""
+    return tuple(rank_by_results(evaluation).names) if pairing.way == PairingWay.ADJACENT else ()
 
 
 def save_import_with_file(importing: Import, file: BinaryIO) -> None:
@@ -217,14 +240,18 @@ def write_check_result(importing: Import, checked: CheckResult) -> None:
     importing.rows_skipped = checked.skipped
     importing.rows_bad = checked.bad
     importing.bad_rows = [asdict(bad) for bad in checked.bad_rows]
-    for kind, number in (checked.new + Counter(comparisons=checked.paired)).items():
+    for kind, number in (checked.new + Counter(comparisons=checked.paired.total())).items():
         setattr(importing, f"new_{kind}", number)
     importing.summary = ImportSummary(
         models=tuple(checked.models.list_counts()),
         models_number=len(checked.models.names),
         named_by=checked.models.find_naming(get_requested_model_name(importing)),
         needs_pairing=checked.needs_pairing,
-        pairs_expected=checked.paired,
+        pairs_expected=checked.paired.total(),
+        pairs=tuple(ModelPair(*names, number) for names, number in checked.paired.most_common(MAX_LISTED_PAIRS)),
+        queries=checked.queries,
+        queries_matched=max(checked.queries - checked.new["queries"], 0),
+        conflicts=checked.conflicts,
         samples=tuple(checked.samples),
         aspects=tuple(sorted(checked.aspects)),
         scales=dict(sorted(checked.scales.items())),
@@ -259,6 +286,9 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
             blank=contents.blank,
         )
         may_pair = file_format.needs_pairing or request.tie_margin is not None
+        for waiting in find_waiting_imports(importing):
+            add_waiting_file(waiting, context, seen, forecast)
+            record_check_progress(importing, checked)
         for items in batch_entries(contents.entries, CHECKED_ROWS_PER_BATCH):
             checked.read += len(items)
             batch = resolve_batch(context, items, seen)
@@ -278,8 +308,9 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
         if checked.needs_pairing or (request.tie_margin is not None and checked.scales):
             pairing = request.pairing if checked.needs_pairing else Pairing()
             for number in forecast.count_comparisons(importing.evaluation, pairing, options.ranking):
-                checked.paired += number
+                checked.paired.update(number)
                 record_check_progress(importing, checked)
+        checked.queries = forecast.count_queries()
     checked.elsewhere = known_queries.number
     if not set(UNNAMED) & set(context.candidates):
         checked.note = ""
@@ -288,7 +319,7 @@ def check_file(importing: Import, file: BinaryIO) -> CheckResult:
 
 def record_check_progress(importing: Import, checked: CheckResult) -> None:
     """Record how many rows were checked. Raises LeaseLost or CheckInterrupted if the check must end."""
-    if importing.pk:
+    if importing.state == ImportState.CHECKING:
         renew_import_claim(importing, ImportState.CHECKING, rows_read=checked.read)
         if PROCESS_STOPPING.is_set():
             raise CheckInterrupted
@@ -297,7 +328,8 @@ def record_check_progress(importing: Import, checked: CheckResult) -> None:
 def refuse_unknown_baseline(pairing: Pairing, candidates: Sequence[str]) -> None:
     if pairing.way == PairingWay.BASELINE and pairing.baseline not in candidates:
         raise InputRefused(
-            f"There is no candidate “{pairing.baseline}” to pair the others with. Known: {', '.join(candidates[:8])}."
+            f"The baseline model “{pairing.baseline}” does not exist. Choose one of: {', '.join(candidates[:8])}.",
+            field="baseline",
         )
 
 
@@ -310,36 +342,31 @@ def list_preview_warnings(importing: Import, checked: CheckResult) -> Iterator[s
     stored = Import.objects.filter(evaluation=importing.evaluation, state=ImportState.DONE)
     before = stored.filter(sha256=importing.sha256).first()
     if before is not None and before.finished_at is not None:
-        yield f"This very file was stored before, on {before.finished_at:%Y-%m-%d}."
+        yield f"This file was already imported on {before.finished_at:%Y-%m-%d}."
     names = Candidate.objects.filter(evaluation=importing.evaluation).values_list("name", flat=True)
     yield from checked.models.list_warnings(get_requested_model_name(importing), list(names))
     judges = Judge.objects.archived().filter(evaluation=importing.evaluation)
     for name in sorted(checked.judges & set(judges.values_list("name", flat=True))):
-        yield (
-            f"The judge “{name}” is archived. Its answers are stored, but reports leave them out until you restore it."
-        )
+        yield (f"The judge “{name}” is archived. Reports leave its verdicts out until you restore it.")
     if checked.elsewhere:
-        queries = "1 query is" if checked.elsewhere == 1 else f"{checked.elsewhere:,} queries are"
-        yield f"{queries} here already under another id, but for case, blank space and punctuation at most."
+        prompts = "1 prompt exists" if checked.elsewhere == 1 else f"{checked.elsewhere:,} prompts exist"
+        yield f"{prompts} under another id, with the same words."
     if brought := sorted(checked.aspects - set(load_imported_choices(importing.evaluation))):
         yield (
-            f"No rubric of this evaluation asks about {', '.join(brought)}: "
-            f"a rubric named {VERDICTS_RUBRIC_NAME} comes with these verdicts."
+            f"No rubric of this evaluation has the aspect {', '.join(brought)}. "
+            f"The import adds a rubric named “{VERDICTS_RUBRIC_NAME}” for it."
         )
-    if checked.paired > CONFIRMED_ABOVE:
-        yield f"That makes {checked.paired:,} comparisons at once: pair against a baseline or at random for fewer."
+    if (number := checked.paired.total()) > CONFIRMED_ABOVE:
+        yield f"This creates {number:,} comparisons. For fewer, pair with a baseline or at random."
     yield from list_scale_warnings(importing.evaluation, checked.scales, importing.options.request.tie_margin)
 
 
 def list_preview_notes(importing: Import, checked: CheckResult) -> Iterator[str]:
     if importing.options.is_remembered:
-        yield "The columns are read as for an earlier file with the same ones, as this evaluation remembers."
+        yield "Using the column mapping that is remembered for files with these columns."
     if checked.swapped:
         rows = "1 row names" if checked.swapped == 1 else f"{checked.swapped:,} rows name"
-        yield (
-            f"{rows} the candidates in the other order. Such rows are turned round: "
-            "A is always the candidate whose name sorts first."
-        )
+        yield (f"{rows} the models in reverse order and will be swapped: A is always the model whose name sorts first.")
     if skipped := str(checked.blank):
         yield f"Skipped {skipped}."
     if checked.note:

@@ -9,13 +9,18 @@ from evaluations.formats.conversations import UNNAMED
 from evaluations.formats.values import RowRefused
 from evaluations.imports.additions import EntryAddition
 from evaluations.imports.replaced_responses import REPLACES, find_used_responses
-from evaluations.imports.row_sketches import ResponseSketch
+from evaluations.imports.row_sketches import WAITING_FILE_TEXT, ResponseSketch, describe_line
 from evaluations.models.comparisons import Response
 
 EXCERPT_CHARACTERS: Final = 40
 SHA256_LENGTH: Final = 64
 # Whether a response has a sample number: stored after its SHA-256.
 NUMBERED, UNNUMBERED = "+", "-"
+OWN_NOT_REPLACEABLE: Final = "A file cannot replace its own responses"
+
+
+class ResponseConflict(RowRefused):
+    """The row holds another response than a known one: a person must decide what to do."""
 
 
 class RowSkipped(Exception):
@@ -60,24 +65,26 @@ def apply_new_response_option(added: EntryAddition, response: ResponseSketch) ->
         return
     if option == NewResponse.SKIP:
         raise RowSkipped
+    if option == NewResponse.REPLACE and in_file.startswith(WAITING_FILE_TEXT):
+        return  # stored by then, so that it can be replaced
     if option == NewResponse.REPLACE and not in_file:
         mark_replacement(added, response, stored)
         return
     how = (
-        "A file cannot replace its own"
+        OWN_NOT_REPLACEABLE
         if option == NewResponse.REPLACE
-        else "Number samples in a column “sample”, or choose to keep, replace or skip"
+        else "Keep both, replace the other or skip this row, or number the samples in a column “sample”"
     )
-    raise RowRefused(f"{describe_conflict(response, in_file or describe_origin(stored[0]))}. {how}")
+    raise ResponseConflict(f"{describe_conflict(response, in_file or describe_origin(stored[0]))}. {how}")
 
 
 def describe_conflict(response: ResponseSketch, where: str) -> str:
     which = "" if response.sample is None else f"sample {response.sample} of "
     words = f"“{excerpt_messages(response.messages)}”"
-    remark = ", which begins alike or differs in blank space" if words in where else ""
+    remark = " (they differ later, or in whitespace)" if words in where else ""
     return (
-        f"{which}“{response.candidate.name}” already has another response to query “{response.query.key}”, {where}: "
-        f"not {words}{remark}"
+        f"{which}“{response.candidate.name}” already has another response to prompt “{response.query.key}” "
+        f"{where}: not {words}{remark}"
     )
 
 
@@ -86,14 +93,14 @@ def find_conflict_in_file(added: EntryAddition, response: ResponseSketch) -> str
     name, query, sample = response.candidate.name, response.query, response.sample
     for earlier in query.responses.values():
         if earlier.candidate.name == name and earlier.line is not None and may_be_same_sample(earlier.sample, sample):
-            return f"in line {earlier.line:,} (“{excerpt_messages(earlier.messages)}”)"
+            return f"{describe_line(earlier.line)} (“{excerpt_messages(earlier.messages)}”)"
     key = ("response", name) if sample is None else ("sample", name, sample)
     before = added.batch.find_earlier(query, key)
     first = added.batch.find_earlier(query, ("response", name))
     if before is None and first and first[0][SHA256_LENGTH] == UNNUMBERED:
         before = first
     if before and before[0][:SHA256_LENGTH] != response.sha256:
-        return f"in line {before[1]:,} (“{shorten_excerpt(before[0][SHA256_LENGTH + 1 :])}”)"
+        return f"{describe_line(before[1])} (“{shorten_excerpt(before[0][SHA256_LENGTH + 1 :])}”)"
     return ""
 
 
@@ -110,7 +117,7 @@ def find_stored_conflicts(response: ResponseSketch) -> list[Response]:
 
 
 def describe_origin(stored: Response) -> str:
-    by = f"stored by import {stored.source_import_id}" if stored.source_import_id else "added by hand"
+    by = f"from import {stored.source_import_id}" if stored.source_import_id else "added by hand"
     return f"{by} (“{excerpt_messages(cast('Sequence[Message]', stored.messages))}”)"
 
 
@@ -119,16 +126,15 @@ def mark_replacement(added: EntryAddition, response: ResponseSketch, stored: Seq
     old, context = stored[0], added.batch.context
     where = describe_origin(old)
     if context.importing and old.source_import_id == context.importing.pk:
-        raise RowRefused(f"{describe_conflict(response, where)}. A file cannot replace its own")
+        raise RowRefused(f"{describe_conflict(response, where)}. {OWN_NOT_REPLACEABLE}")
     if len(stored) > 1:
         raise RowRefused(
-            f"{describe_conflict(response, where)}. It has {len(stored)} of them: which one to replace is not clear"
+            f"{describe_conflict(response, where)}. It has {len(stored)} responses, so it is unclear which to replace"
         )
     if old.pk in find_used_in_batch(added):
         raise RowRefused(
-            f"{describe_conflict(response, where)}. The other cannot be replaced: it was judged, "
-            "reviewed, scored, discussed, "
-            "reserved or exported already"
+            f"{describe_conflict(response, where)}. The other cannot be replaced: it was already judged, "
+            "reviewed, scored, discussed, reserved or exported"
         )
     response.replaces = (response.candidate.name, old.sha256)
     response.metadata = {**response.metadata, REPLACES: old.pk}

@@ -36,7 +36,7 @@ from evaluations.imports.lookup import (
     encode_score,
     look_up_batch,
 )
-from evaluations.imports.response_conflicts import RowSkipped, is_new_response, remember_response
+from evaluations.imports.response_conflicts import ResponseConflict, RowSkipped, is_new_response, remember_response
 from evaluations.imports.row_sketches import (
     ComparisonSketch,
     FailureSketch,
@@ -100,6 +100,7 @@ def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
 
 CHOICE_WORDS: Final = frozenset(map(str, Choice))
 FAILURE_WORDS: Final = frozenset(map(str, CallState))
+CHECKED_ROWS_PER_BATCH: Final = 4_000
 ROWS_PER_KIND: Final = {ComparisonRow: 4, ResponseRow: 2}
 
 
@@ -132,6 +133,7 @@ def resolve_batch(
         except RowRefused as refused:
             added.withdraw()
             batch.outcomes.append(BadRow(item.line, str(refused)))
+            batch.conflicts += isinstance(refused, ResponseConflict)
         except RowSkipped:
             added.withdraw()
             batch.outcomes.append(SkippedEntry(item.line))

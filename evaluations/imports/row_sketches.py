@@ -114,8 +114,15 @@ class ScoreSketch:
 RowSketch = QuerySketch | ResponseSketch | ComparisonSketch | VerdictSketch | FailureSketch | ScoreSketch
 
 
+# The line of rows of other files that wait to be imported before this one.
+WAITING_LINE: Final = -1
+WAITING_FILE_TEXT: Final = "in another file that is not imported yet"
+
+
 def describe_line(line: int | None) -> str:
-    return f"in line {line}" if line else "here already"
+    if line is None:
+        return "in this evaluation"
+    return WAITING_FILE_TEXT if line == WAITING_LINE else f"in line {line:,}"
 
 
 @dataclass(frozen=True)

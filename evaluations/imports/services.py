@@ -20,8 +20,15 @@ from evaluations.imports.lifecycle import (
     refuse_archived_evaluation,
     refuse_concurrent_import,
 )
-from evaluations.imports.preview import build_import, is_quick_to_check, preview_file, save_import_with_file
+from evaluations.imports.preview import (
+    build_import,
+    check_file,
+    is_quick_to_check,
+    save_import_with_file,
+    write_check_result,
+)
 from evaluations.imports.source_files import read_sheet
+from evaluations.imports.waiting_files import find_waiting_imports
 from evaluations.jobs.queue import enqueue_job
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -35,10 +42,10 @@ def discard_import(importing: Import, *, user: User | None) -> None:
         # Lock the job before its row, as its worker does; the remaining work is to clean up.
         enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         cancelled = Import.objects.filter(pk=importing.pk, state__in=open_states).update(
-            state=ImportState.CANCELLED, reason="Cancelled. Nothing of the file was stored."
+            state=ImportState.CANCELLED, queued_by=None, reason="Canceled. Nothing was imported."
         )
         if not cancelled:
-            raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+            raise InputRefused(f"{importing.file_name} was already imported or discarded.")
         record_event("cancelled", importing, user=user, evaluation=importing.evaluation)
     importing.refresh_from_db()
 
@@ -46,11 +53,12 @@ def discard_import(importing: Import, *, user: User | None) -> None:
 def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> None:
     """Enqueue a checked file to be stored; a worker stores it with `continue_import`."""
     if not importing.is_checked:
-        raise InputRefused(f"{importing.file_name} is not checked yet.")
+        raise InputRefused(f"{importing.file_name} is still being checked.")
     if importing.rows_bad and not skip_bad:
         rows = "row" if importing.rows_bad == 1 else "rows"
         raise InputRefused(
-            f"{importing.file_name} has {importing.rows_bad:,} bad {rows}: mend the file, or store it without."
+            f"{importing.file_name} has {importing.rows_bad:,} invalid {rows}. "
+            "Fix the file, or import the valid rows only."
         )
     refuse_archived_evaluation(importing.evaluation)
     refuse_concurrent_import(importing.evaluation)
@@ -59,35 +67,46 @@ def start_storing(importing: Import, *, skip_bad: bool, user: User | None) -> No
         begun = Import.objects.filter(ready, pk=importing.pk).update(
             state=ImportState.STORING,
             skip_bad=skip_bad,
+            queued_by=None,
             created_json={},
             pairs_cursor=0,
             **NOTHING_STORED,
             finished_at=None,
         )
         if not begun:
-            raise InputRefused(f"{importing.file_name} was stored or discarded already.")
+            raise InputRefused(f"{importing.file_name} was already imported or discarded.")
         enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
         record_event(BEGAN_STORING, importing, user=user, evaluation=importing.evaluation, after={"skip_bad": skip_bad})
     importing.refresh_from_db()
 
 
 def receive_upload(
-    evaluation: Evaluation, file: BinaryIO, file_name: str, request: ImportRequest, *, user: User | None
+    evaluation: Evaluation,
+    file: BinaryIO,
+    file_name: str,
+    request: ImportRequest,
+    *,
+    user: User | None,
+    in_batch: bool = False,
 ) -> Import:
-    """Check a short file at once; a worker checks a long one.
+    """Check a short file at once; a worker checks a long one. ``in_batch``: after the user's other waiting files.
 
     A file with unknown columns is kept until somebody maps them. Raises InputRefused.
     """
     if file.seek(0, SEEK_END) > settings.MAX_UPLOAD_BYTES:
         raise InputRefused(
-            f"The file is larger than {settings.MAX_UPLOAD_BYTES // 1024 // 1024:,} MB, the most that this server "
-            "takes. Split it, or import it on the server itself with  manage.py import_comparisons",
+            f"The file is larger than {settings.MAX_UPLOAD_BYTES // 1024 // 1024:,} MB, the limit of this server. "
+            "Split it, or import it on the server with manage.py import_comparisons.",
             field="file",
         )
     try:
-        if is_quick_to_check(file):
-            return preview_file(evaluation, file, file_name, request, user=user)
-        return keep_file(evaluation, file, file_name, request, ImportState.CHECKING, user=user)
+        importing = build_import(evaluation, file, file_name, request, user, in_batch=in_batch)
+        if is_quick_to_check(file, find_waiting_imports(importing)):
+            write_check_result(importing, check_file(importing, file))
+        else:
+            importing.state = ImportState.CHECKING
+        save_import_with_file(importing, file)
+        return importing
     except ColumnsUnknown as unknown:
         reason = str(unknown)
     try:
@@ -95,21 +114,7 @@ def receive_upload(
     except InputRefused:  # no mapping could be tried on it
         raise InputRefused(reason) from None
     unmapped = replace(request, reading=replace(request.reading, as_it_is=True))
-    return keep_file(evaluation, file, file_name, unmapped, ImportState.MAPPING, reason, user=user)
-
-
-def keep_file(
-    evaluation: Evaluation,
-    file: BinaryIO,
-    file_name: str,
-    request: ImportRequest,
-    state: ImportState,
-    reason: str = "",
-    *,
-    user: User | None,
-) -> Import:
-    """Keep a file until a worker checks it, or somebody maps its columns."""
-    importing = build_import(evaluation, file, file_name, request, user)
-    importing.state, importing.reason = state, reason
+    importing = build_import(evaluation, file, file_name, unmapped, user, in_batch=in_batch)
+    importing.state, importing.reason = ImportState.MAPPING, reason
     save_import_with_file(importing, file)
     return importing

@@ -27,14 +27,11 @@ from evaluations.imports.imported_rubrics import (
 )
 from evaluations.imports.lifecycle import (
     ABANDONED_STATES,
-    IMPORT_JOB,
     INTERRUPTED_REASON,
     clean_up_import,
     enqueue_follow_ups,
     fail_import,
     find_raters_of_import,
-    give_up_import,
-    put_back_import,
     renew_import_claim,
 )
 from evaluations.imports.lookup import EntryBatch, ImportContext, load_import_context
@@ -52,7 +49,7 @@ from evaluations.imports.row_sketches import (
 from evaluations.imports.row_writer import PreparedRows, prepare_rows, write_prepared_rows
 from evaluations.imports.source_files import read_import_rows
 from evaluations.imports.sql import add_stored_rows
-from evaluations.jobs.kinds import JobClaim, JobKind, LeaseLost, register_job_kind
+from evaluations.jobs.kinds import JobClaim, LeaseLost
 from evaluations.models.bulk import is_unique_violation, refresh_statistics
 from evaluations.models.comparisons import Candidate, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
@@ -143,9 +140,6 @@ def store_for_a_while(importing: Import, until: float | None) -> bool:
     if finished:
         refresh_statistics(Query, Response, Comparison, Call, Verdict, Score, PackedVotes)
     return finished
-
-
-register_job_kind(JobKind(IMPORT_JOB, work_on_import, on_loss=put_back_import, on_give_up=give_up_import))
 
 
 def read_entries_from(

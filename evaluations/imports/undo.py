@@ -1,6 +1,6 @@
 """The undoing of stored imports whose rows were not used."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from django.db import models, transaction
@@ -33,7 +33,7 @@ from evaluations.imports.replaced_responses import (
     taken_slots,
 )
 from evaluations.imports.sql import delete_queue_items
-from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
+from evaluations.jobs.kinds import JobClaim
 from evaluations.jobs.queue import delete_jobs, enqueue_job
 from evaluations.models.comparisons import Comparison, Response, Tagging
 from evaluations.models.evaluations import Evaluation
@@ -92,8 +92,9 @@ def refuse_undo_in_state(importing: Import) -> None:
         raise InputRefused(f"{name} is not stored yet: cancel it instead.")
 
 
-def refuse_used_import(importing: Import) -> None:
-    if later := find_dependent_imports(importing):
+def refuse_used_import(importing: Import, undone_before: Collection[int] = ()) -> None:
+    """``undone_before``: ids of imports that are removed before it."""
+    if later := [other for other in find_dependent_imports(importing) if other.pk not in undone_before]:
         imports, it, those = ("import", "builds", "that one") if len(later) == 1 else ("imports", "build", "those")
         raise InputRefused(
             f"{importing.file_name} cannot be undone: {imports} {name_imports(later)} {it} on it. Undo {those} first."
@@ -191,7 +192,7 @@ def hide_import(importing: Import, user: User | None) -> None:
     reset_queue_fill(importing.evaluation)
     for kind in (INDEX_IMPORT, COUNT_LABELS):
         delete_jobs(kind, [importing.pk])
-    Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, reason="")
+    Import.objects.filter(pk=importing.pk).update(state=ImportState.UNDOING, queued_by=None, reason="")
     mark_material_changed(importing)
     enqueue_job(UNDO_JOB, importing.pk, evaluation=importing.evaluation)
     record_event("undid", importing, user=user, evaluation=importing.evaluation, before=importing.new_rows)
@@ -215,9 +216,6 @@ def work_on_undo(claim: JobClaim) -> bool:
     if importing.state != ImportState.UNDOING:
         return True
     return restore_if_used(importing) or remove_imported_rows(importing, claim.until)
-
-
-register_job_kind(JobKind(UNDO_JOB, work_on_undo))
 
 
 def restore_if_used(importing: Import) -> bool:

@@ -42,19 +42,21 @@ class FinishedManager(models.Manager[ImportedRow]):
 
 COUNTED_ROWS: Final = ("queries", "responses", "comparisons", "verdicts", "scores", "failures")
 
-SINGULAR_NAMES: Final = {kind: "query" if kind == "queries" else kind.removesuffix("s") for kind in COUNTED_ROWS}
+# As pages call them.
+PLURAL_NAMES: Final = {kind: "prompts" if kind == "queries" else kind for kind in COUNTED_ROWS}
 
 MAX_MODELS_LISTED: Final = 8
 
 MODEL_NAME_SOURCES: Final = {
-    CandidateNaming.FILE: ", by the file’s name",
-    CandidateNaming.FORM: ", as given for the whole file",
+    CandidateNaming.FILE: " (from the file name)",
+    CandidateNaming.FORM: " (set for the whole file)",
     CandidateNaming.COLUMN: "",
 }
 
 
 def describe_row_count(kind: str, number: int) -> str:
-    return f"{number:,} {SINGULAR_NAMES[kind] if number == 1 else kind}"
+    name = PLURAL_NAMES[kind]
+    return f"{number:,} {name.removesuffix('s') if number == 1 else name}"
 
 
 class LeaseHolder(Protocol):
@@ -66,6 +68,7 @@ class LeaseHolder(Protocol):
 class Import(Row):
     """``new_…``: how many rows of each kind it adds. ``pairs_cursor``: how far the making of pairs is, in rows of the
     file or as the last query's id. ``labels_cursor`` and ``rows_cursor``: how far its undoing is, by comparison.
+    ``queued_by``: who wants it stored, or undone if it is stored, as soon as no other import is at work.
     """
 
     # Not a column: in the process that works on it, its hold on the job.
@@ -80,6 +83,7 @@ class Import(Row):
     brings = models.CharField(max_length=12, blank=True)
     options_json = models.JSONField(default=dict)
     skip_bad = models.BooleanField(default=False)
+    queued_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     state = models.CharField(max_length=12, default=ImportState.PREVIEWED.value, choices=enum_choices(ImportState))
     rows_read = models.PositiveBigIntegerField(default=0)
     rows_stored = models.PositiveBigIntegerField(default=0)
@@ -155,6 +159,16 @@ class Import(Row):
         return self.state == ImportState.FAILED and self.is_checked and self.finished_at is not None
 
     @property
+    def is_ready(self) -> bool:
+        """Whether it waits for nothing but to be stored: no response of it needs a decision."""
+        return self.state == ImportState.PREVIEWED and self.changes_anything and not self.needs_decision
+
+    @property
+    def needs_decision(self) -> bool:
+        """Whether a person must decide what to do with responses that differ from ones of the same model."""
+        return bool(self.summary.conflicts)
+
+    @property
     def pairing(self) -> Pairing | None:
         """The way of pairing that storing it uses; None if it makes no pairs."""
         if self.summary.needs_pairing:
@@ -178,7 +192,7 @@ class Import(Row):
 
     @property
     def models_in_words(self) -> str:
-        """The first line of a preview: the models, what names them, and how many rows are about each."""
+        """The models, where their names come from, and how many rows are about each."""
         summary = self.summary
         if not summary.models:
             return ""

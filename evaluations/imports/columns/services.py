@@ -3,22 +3,17 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, cast
 
-from django.db import transaction
-
-from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ImportState, ReadOptions
+from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ReadOptions
 from evaluations.domain.imports import SampleRow
 from evaluations.formats.column_mapping import mapped_fields
 from evaluations.formats.file_reader import read_file_rows
 from evaluations.formats.seen_index import SeenIndex
-from evaluations.imports.columns.column_memory import (
-    remember_mapping,
-)
-from evaluations.imports.lifecycle import IMPORT_JOB, NOTHING_STORED, continue_import, refuse_archived_evaluation
-from evaluations.imports.preview import is_quick_to_check
+from evaluations.imports.columns.column_memory import remember_mapping
+from evaluations.imports.import_changes import check_again, check_waiting_again
+from evaluations.imports.lifecycle import refuse_archived_evaluation
 from evaluations.imports.preview_summary import sample_entry
 from evaluations.imports.source_files import (
     SAMPLED_ROWS,
@@ -28,11 +23,8 @@ from evaluations.imports.source_files import (
     read_column_names,
     read_sheet,
 )
-from evaluations.jobs.queue import enqueue_job
 from evaluations.models.imports import Import
 from evaluations.models.users import User
-
-MAPPABLE_STATES: Final = (ImportState.MAPPING, ImportState.PREVIEWED)
 
 
 @dataclass
@@ -95,43 +87,22 @@ def apply_mapping(importing: Import, mapped: ReadOptions, *, user: User | None) 
     if preview.refused:
         raise InputRefused(preview.refused)
     if not preview.rows:
-        raise InputRefused(f"{importing.file_name} holds no rows.")
+        raise InputRefused(f"{importing.file_name} has no rows.")
     if preview.rows == preview.bad_rows:
-        raise InputRefused(f"None of the first {preview.rows:,} rows can be stored like this: {preview.reasons[0][0]}.")
+        raise InputRefused(f"None of the first {preview.rows:,} rows is valid: {preview.reasons[0][0]}.")
     with importing.file.open("rb") as file:
         columns = read_column_names(cast(BinaryIO, file), importing.file_name)
-        is_quick = is_quick_to_check(cast(BinaryIO, file))
-    restart_check(importing, combine_reading(importing, mapped), user)
-    remember_mapping(importing.evaluation, columns, mapped, user)
-    if is_quick:
-        continue_import(importing)
-
-
-def restart_check(importing: Import, reading: ReadOptions, user: User | None) -> None:
-    options = importing.options
+    options, reading = importing.options, combine_reading(importing, mapped)
     options = replace(options, request=replace(options.request, reading=reading), is_remembered=False, is_mapped=True)
-    with transaction.atomic():
-        restarted = Import.objects.filter(pk=importing.pk, state__in=MAPPABLE_STATES).update(
-            state=ImportState.CHECKING,
-            format=reading.format,
-            brings="",
-            options_json=options.to_json(),
-            summary_json={},
-            bad_rows=[],
-            rows_read=0,
-            **NOTHING_STORED,
-        )
-        if not restarted:
-            raise InputRefused(f"{importing.file_name} was stored or discarded already.")
-        enqueue_job(IMPORT_JOB, importing.pk, evaluation=importing.evaluation)
-        after = {
-            "format": reading.format,
-            "mapping": dict(reading.mapping),
-            "constants": dict(reading.constants),
-            "choices": dict(reading.choices),
-        }
-        record_event("mapped", importing, user=user, evaluation=importing.evaluation, after=after)
-    importing.refresh_from_db()
+    after = {
+        "format": reading.format,
+        "mapping": dict(reading.mapping),
+        "constants": dict(reading.constants),
+        "choices": dict(reading.choices),
+    }
+    check_again(importing, options, user=user, after=after)
+    remember_mapping(importing.evaluation, columns, mapped, user)
+    check_waiting_again(importing)
 
 
 def remember_import_mapping(importing: Import) -> None:

@@ -10,11 +10,11 @@ from evaluations.domain.errors import InputRefused
 from evaluations.imports.columns.column_memory import find_remembered_mapping, forget_mapping
 from evaluations.imports.columns.forms import ColumnMappingForm, build_mapping_form
 from evaluations.imports.columns.services import (
-    MAPPABLE_STATES,
     apply_mapping,
     preview_mapping,
     read_import_sheet,
 )
+from evaluations.imports.import_changes import MAPPABLE_STATES
 from evaluations.imports.requests import get_import_or_404
 from evaluations.imports.source_files import Sheet
 from evaluations.models.imports import ColumnMapping, Import

@@ -1,0 +1,19 @@
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("evaluations", "0009_endpoint_outages"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="import",
+            name="queued_by",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+            ),
+        ),
+    ]
