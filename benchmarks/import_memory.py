@@ -243,7 +243,7 @@ def upload(path: Path, evaluation: Evaluation) -> Import:
     body = Posted(path)
     answer = client.generic(
         "POST",
-        reverse("import_new", args=[evaluation.slug]),
+        reverse("imports", args=[evaluation.slug]),
         CONTENT_TYPE="multipart/form-data; boundary=mark",
         CONTENT_LENGTH=str(body.length),
         **{"wsgi.input": io.BufferedReader(body)},

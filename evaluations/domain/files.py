@@ -100,6 +100,7 @@ class ReadOptions:
     and ``rater_kind``: of rows that name none. ``lower_is_better``: whether lower scores are better, as with ranks.
     ``candidate``: the model of all responses; if empty, a column names it, else ``file_name``, which the reader sets.
     ``as_it_is``: ignore the mapping remembered for files with the same columns.
+    ``later_columns``: mapped columns that the first rows of the file do not have.
     ``new_response``: how to import a second response of a candidate to a query.
     """
 
@@ -115,6 +116,7 @@ class ReadOptions:
     candidate: str = ""
     new_response: NewResponse = NewResponse.REFUSE
     file_name: str = ""
+    later_columns: tuple[str, ...] = ()
 
     @property
     def is_mapped(self) -> bool:
@@ -220,6 +222,10 @@ class VerdictRow:
         """The row with A as the candidate whose name sorts first, unchanged without names."""
         if self.candidate_a is None or self.candidate_b is None or self.candidate_a <= self.candidate_b:
             return self
+        return self.with_swapped_sides()
+
+    def with_swapped_sides(self) -> Self:
+        """The same statement with the candidates in the other places."""
         return replace(self, candidate_a=self.candidate_b, candidate_b=self.candidate_a).with_swapped_choice()
 
     def with_swapped_choice(self) -> Self:

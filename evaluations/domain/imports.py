@@ -71,7 +71,7 @@ def parse_column_fields(text: str) -> dict[str, str]:
     for line in filter(str.strip, text.split("\n")):
         column, _, field = (part.strip() for part in line.partition("="))
         if not (column and field):
-            raise InputRefused(f"“{line.strip()}” is not of the form column=field.", field="mapping")
+            raise InputRefused(f"“{line.strip()}” does not have the form column=field.", field="mapping")
         mapping[column] = field
     return mapping
 

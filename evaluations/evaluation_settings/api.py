@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from django.db.models import Model, QuerySet
+from django.shortcuts import get_object_or_404
 
 from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
@@ -14,6 +15,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.roles import Scope
 from evaluations.evaluation_settings import services as settings_services
 from evaluations.evaluation_settings.schemas import (
+    CandidatePatch,
     EvaluationSettingsOut,
     EvaluationSettingsPatch,
     FamiliesOut,
@@ -26,7 +28,7 @@ from evaluations.evaluation_settings.selectors import (
     list_review_rubrics,
     list_showable_judges,
 )
-from evaluations.evaluation_settings.services import read_settings, set_families
+from evaluations.evaluation_settings.services import read_settings, rename_candidates, set_families
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -76,7 +78,7 @@ def get_guidelines(request: AuthenticatedRequest, slug: str) -> GuidelinesOut:
 
 @operations.get_one("/evaluations/{slug:slug}/families", Scope.READ, FamiliesOut)
 def get_families(request: AuthenticatedRequest, slug: str) -> FamiliesOut:
-    """The model families of candidates and judges."""
+    """The models and judges of an evaluation, with their model families."""
     return serialize_families(require_evaluation(request.user, slug, Action.MANAGE))
 
 
@@ -91,12 +93,24 @@ def change_families(request: AuthenticatedRequest, slug: str, body: FamiliesPatc
     return serialize_families(evaluation)
 
 
+@operations.change("/evaluations/{slug:slug}/candidates/{int:pk}", Scope.WRITE, FamilyOut)
+def rename_candidate(request: AuthenticatedRequest, slug: str, pk: int, body: CandidatePatch) -> FamilyOut:
+    """Rename a model. Its responses, comparisons and verdicts stay as they are."""
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
+    candidate = get_object_or_404(Candidate, evaluation=evaluation, pk=pk)
+    rename_candidates(evaluation, {pk: body.name.strip()}, user=request.user)
+    candidate.refresh_from_db()
+    return FamilyOut(id=candidate.pk, name=candidate.name, family=candidate.family)
+
+
 def parse_families(sent: Mapping[str, str], rows: Sequence[Candidate] | Sequence[Judge], where: str) -> dict[int, str]:
     ids = {str(row.pk): row.pk for row in rows}
     for name in sent:
         if name not in ids:
-            fault = FieldError(f"body.{where}.{name}", "There is nobody of this id here.")
-            raise Problem("invalid", f"There is nobody of the id “{name[:40]}” here. Nothing was done.", faults=[fault])
+            fault = FieldError(f"body.{where}.{name}", "No model or judge has this id.")
+            raise Problem(
+                "invalid", f"No model or judge has the id “{name[:40]}”. Nothing was changed.", faults=[fault]
+            )
     return {ids[name]: family.strip() for name, family in sent.items()}
 
 

@@ -116,8 +116,12 @@ class FamiliesForm(forms.Form):
         for kind, rows in self.rows.items():
             for row in rows:
                 attributes = {"list": "families", "autocomplete": "off"}
+                if isinstance(row, Candidate):
+                    self.fields[f"name_{row.pk}"] = forms.CharField(
+                        label=f"{row.name}: name", max_length=200, initial=row.name
+                    )
                 self.fields[f"{kind}_{row.pk}"] = forms.CharField(
-                    label=row.name,
+                    label=f"{row.name}: family",
                     required=False,
                     max_length=80,
                     initial=row.family,
@@ -128,16 +132,22 @@ class FamiliesForm(forms.Form):
         """What was entered, by id."""
         return {row.pk: self.cleaned_data[f"{kind}_{row.pk}"].strip() for row in self.rows[kind]}
 
+    def get_names(self) -> dict[int, str]:
+        """The names of the models as entered, by id."""
+        return {row.pk: self.cleaned_data[f"name_{row.pk}"].strip() for row in self.rows["candidate"]}
+
     def list_fields(self, kind: str) -> list[BoundField]:
         return [self[f"{kind}_{row.pk}"] for row in self.rows[kind]]
 
     @property
-    def candidates(self) -> Iterable[BoundField]:
-        return self.list_fields("candidate")
+    def candidates(self) -> Iterable[tuple[Candidate | Judge, BoundField, BoundField]]:
+        """Each model with the fields of its name and its family."""
+        rows = self.rows["candidate"]
+        return [(row, self[f"name_{row.pk}"], self[f"candidate_{row.pk}"]) for row in rows]
 
     @property
-    def judges(self) -> Iterable[BoundField]:
-        return self.list_fields("judge")
+    def judges(self) -> Iterable[tuple[Candidate | Judge, BoundField]]:
+        return list(zip(self.rows["judge"], self.list_fields("judge"), strict=True))
 
     @property
     def known(self) -> list[str]:

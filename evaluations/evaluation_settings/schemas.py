@@ -44,6 +44,10 @@ class GuidelinesOut(Schema):
     changed_at: datetime | None
 
 
+class CandidatePatch(StrictIn):
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class FamilyOut(Schema):
     id: int
     name: str
@@ -56,7 +60,7 @@ class FamiliesOut(Schema):
 
 
 class FamiliesPatch(StrictIn):
-    """By id; who is left out stays as they are."""
+    """By id. Models and judges that are not listed stay unchanged."""
 
     candidates: dict[str, Annotated[str, Field(max_length=80)]] = Field(default_factory=dict)
     judges: dict[str, Annotated[str, Field(max_length=80)]] = Field(default_factory=dict)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from evaluations.domain.reviews import AssignmentState
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
-from evaluations.models.comparisons import Candidate
+from evaluations.models.comparisons import Candidate, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.queues import Assignment, Queue
@@ -47,3 +47,8 @@ def list_candidates_and_judges(evaluation: Evaluation) -> tuple[list[Candidate],
     """All candidates and judges, by name."""
     candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name")
     return list(candidates), list(Judge.objects.filter(evaluation=evaluation).order_by("name"))
+
+
+def count_responses_by_candidate(evaluation: Evaluation) -> dict[int, int]:
+    responses = Response.objects.filter(candidate__evaluation=evaluation).order_by()
+    return dict(responses.values_list("candidate").annotate(number=Count("pk")))

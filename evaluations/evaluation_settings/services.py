@@ -7,17 +7,19 @@ from typing import Final
 
 from django.db import transaction
 from django.db.models import Model
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.files import ImportState
 from evaluations.domain.texts import normalize_lines
 from evaluations.evaluation_settings.selectors import (
     list_candidates_and_judges,
     list_review_rubrics,
     list_showable_judges,
 )
-from evaluations.models.comparisons import Candidate
+from evaluations.models.comparisons import Candidate, SavedFilter
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.rubrics import RubricVersion
@@ -110,6 +112,46 @@ def take_from_archive(evaluation: Evaluation, *, user: User | None) -> Evaluatio
 
 
 MAX_FAMILY_CHARACTERS = 80
+MAX_CANDIDATE_CHARACTERS: Final = 200
+
+
+@transaction.atomic
+def rename_candidates(evaluation: Evaluation, names: Mapping[int, str], *, user: User | None) -> int:
+    """Rename models by id. Returns how many changed. Raises InputRefused."""
+    candidates = {row.pk: row for row in Candidate.objects.select_for_update().filter(evaluation=evaluation)}
+    changed = {pk: name for pk, name in names.items() if pk in candidates and candidates[pk].name != name}
+    if not changed:
+        return 0
+    if evaluation.imports.filter(state=ImportState.STORING).exists():
+        raise InputRefused("An import is in progress. Rename the model when it is done.")
+    taken = {row.name: pk for pk, row in candidates.items()}
+    for pk, name in changed.items():
+        refuse_candidate_name(name)
+        if taken.setdefault(name, pk) != pk:
+            raise InputRefused(f"There is already a model “{name}”. Choose another name.")
+    for pk, name in changed.items():
+        row, before = candidates[pk], candidates[pk].name
+        row.first_name, row.name = row.sort_name, name
+        row.save(update_fields=["name", "first_name"])
+        rename_in_saved_filters(evaluation, before, name)
+        record_event("renamed", row, user=user, evaluation=evaluation, before={"name": before}, after={"name": name})
+    Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
+    return len(changed)
+
+
+def refuse_candidate_name(name: str) -> None:
+    if not name.strip():
+        raise InputRefused("Enter a model name.")
+    if len(name) > MAX_CANDIDATE_CHARACTERS:
+        raise InputRefused(f"A model name has at most {MAX_CANDIDATE_CHARACTERS} characters.")
+
+
+def rename_in_saved_filters(evaluation: Evaluation, before: str, after: str) -> None:
+    for saved in SavedFilter.objects.filter(evaluation=evaluation):
+        renamed = {key: after for key in ("candidate", "against") if saved.filter.get(key) == before}
+        if renamed:
+            saved.filter = {**saved.filter, **renamed}
+            saved.save(update_fields=["filter"])
 
 
 @transaction.atomic
@@ -119,7 +161,7 @@ def set_families(
     """Set families by id, and record the old ones. Returns how many changed."""
     for name in chain(candidates.values(), judges.values()):
         if len(name) > MAX_FAMILY_CHARACTERS:
-            raise InputRefused(f"The name of a family has at most {MAX_FAMILY_CHARACTERS} characters.")
+            raise InputRefused(f"A family name has at most {MAX_FAMILY_CHARACTERS} characters.")
     before, after = {}, {}
     known_candidates, known_judges = list_candidates_and_judges(evaluation)
     rows: list[tuple[str, Candidate | Judge, str | None]] = [

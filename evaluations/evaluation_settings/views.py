@@ -7,8 +7,18 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evaluations.access import Action, require_evaluation
 from evaluations.evaluation_settings.forms import FamiliesForm, SettingsForm
-from evaluations.evaluation_settings.selectors import get_rubric_change_impact, list_candidates_and_judges
-from evaluations.evaluation_settings.services import change_settings, move_to_archive, set_families, take_from_archive
+from evaluations.evaluation_settings.selectors import (
+    count_responses_by_candidate,
+    get_rubric_change_impact,
+    list_candidates_and_judges,
+)
+from evaluations.evaluation_settings.services import (
+    change_settings,
+    move_to_archive,
+    rename_candidates,
+    set_families,
+    take_from_archive,
+)
 from evaluations.models.evaluations import Evaluation
 from evaluations.web.forms import submit_form
 from evaluations.web.requests import AuthenticatedRequest
@@ -76,9 +86,17 @@ def families(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     candidates, judges = list_candidates_and_judges(evaluation)
     form = FamiliesForm(request.POST or None, candidates=candidates, judges=judges)
+    renamed = None
     if form.is_valid():
+        renamed = submit_form(form, rename_candidates, evaluation, form.get_names(), user=user)
+    if renamed is not None:
         changed = set_families(evaluation, form.get_families("candidate"), form.get_families("judge"), user=user)
-        messages.success(request, f"Saved: {changed:,} changed." if changed else "Nothing was changed.")
+        messages.success(request, "Saved." if changed + renamed else "Nothing changed.")
         return redirect("families", slug)
-    context = {"page": "families", "evaluation": evaluation, "form": form}
+    context = {
+        "page": "families",
+        "evaluation": evaluation,
+        "form": form,
+        "responses": count_responses_by_candidate(evaluation),
+    }
     return render(request, "families/families.html", context, status=422 if request.method == "POST" else 200)

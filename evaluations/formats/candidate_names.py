@@ -19,7 +19,12 @@ ENDINGS: Final = (*DATA, *PACKED, *NESTED, ".txt")
 # Names of parts of a large file, which do not name a model.
 PIECE: Final = re.compile(r"(data|part|shard|chunk|train|test|validation|dev)?[-_.]?\d*([-_]of[-_]\d+)?", re.I)
 NUMBER: Final = re.compile(r"[-_.]\d+[-_]of[-_]\d+$")
-NO_NAME: Final = "the file does not name its model: give the candidate a name for the whole file"
+# Words around the model name in names of files: outputs-falcon-7b.jsonl.
+FILE_WORDS: Final = (
+    r"(?:model[-_. ]?)?(?:outputs?|responses?|answers?|completions?|generations?|predictions?|preds?|results?|samples?)"
+)
+AROUND_NAME: Final = re.compile(rf"^{FILE_WORDS}(?:[-_. ]+(?:of|from|for))?[-_. ]+|[-_. ]+{FILE_WORDS}$", re.I)
+NO_NAME: Final = "the file name does not name the model. Add a column `candidate`, or set one model for the whole file"
 
 
 def use_constant_candidate(options: ReadOptions) -> ReadOptions:
@@ -39,13 +44,14 @@ def candidate_of_record(record: Record, options: ReadOptions, column: str = CAND
     if name:
         return name, ""
     if column in values or not options.file_name:
-        raise RowRefused(f"{column} is missing: name the model in the row or for the whole file")
+        raise RowRefused(f"`{column}` is missing. Add the column, or set one model for the whole file")
     return record.part or model_of_file(options.file_name), ""
 
 
 def model_of_file(name: str) -> str:
-    """The model name in a file name: gpt-3.5 for gpt-3.5.csv.gz. Raises RowRefused."""
+    """The model name in a file name: gpt-3.5 for outputs-gpt-3.5.csv.gz. Raises RowRefused."""
     stem = path_stem(name)
+    stem = AROUND_NAME.sub("", stem) or stem
     if PIECE.fullmatch(stem) or len(stem) > MAX_KEY or name == DEFAULT_FILE_NAME:
         raise RowRefused(NO_NAME)
     return stem
@@ -81,8 +87,8 @@ def refuse_unclear_model(columns: Sequence[str], column: str, name: str) -> None
     likely = [other for other in columns if other != column and plain_column_name(other) in MODEL_COLUMNS.split()]
     if likely:
         raise ColumnsUnknown(
-            f"{name} has no column “{column}”, but “{likely[0]}”, which may name the models. Map it "
-            f"({likely[0]}=candidate), or name one model for the whole file."
+            f"{name} has no column `{column}`, but `{likely[0]}` may name the models. Map it "
+            f"({likely[0]}=candidate), or set one model for the whole file."
         )
 
 

@@ -18,6 +18,7 @@ from evaluations.domain.files import (
 )
 from evaluations.formats.label_parser import LABEL_COLUMNS
 from evaluations.formats.native_rows import LabelUnknown, native_score_row, native_verdict_row
+from evaluations.formats.record_paths import get_value
 from evaluations.formats.record_streams import FileSample, Record
 from evaluations.formats.values import RowRefused, content_key, optional_text
 
@@ -75,13 +76,18 @@ def mapped_sample(sample: FileSample, options: ReadOptions) -> FileSample:
     """A sample of a file under the names of the product's fields."""
     if not options.is_mapped:
         return sample
-    columns = (*(field for column in sample.columns for field in fields_of_column(column, options)), *options.constants)
+    sources = (*sample.columns, *(path for path in options.mapping if path not in sample.columns))
+    columns = (*(field for column in sources for field in fields_of_column(column, options)), *options.constants)
     rows = [{**rename_columns(row, options), **options.constants} for row in sample.rows]
     return FileSample(columns, rows)
 
 
 def rename_columns(values: Mapping[str, Any], options: ReadOptions) -> dict[str, Any]:
-    return {field: value for column, value in values.items() for field in fields_of_column(column, options)}
+    fields = {field: value for column, value in values.items() for field in fields_of_column(column, options)}
+    for path in options.mapping:
+        if "." in path and path not in values and (value := get_value(values, path)) is not None:
+            fields.update(dict.fromkeys(fields_of_column(path, options), value))
+    return fields
 
 
 def mapped_values(values: Mapping[str, Any], index: int, options: ReadOptions) -> Mapping[str, Any]:

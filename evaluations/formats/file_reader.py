@@ -29,6 +29,7 @@ from evaluations.formats.import_formats import (
     refuse_missing_columns,
     refuse_other_material,
 )
+from evaluations.formats.record_paths import get_value
 from evaluations.formats.record_streams import BlankCounts, FileSample, Record, fits_mostly, sample_file
 from evaluations.formats.seen_index import SeenIndex
 from evaluations.formats.sources import USUAL, open_source
@@ -61,7 +62,7 @@ def read_file_rows(
     options = use_constant_candidate(options)
     sample, records = sample_file(source)
     refuse_printed_messages(sample, name)
-    refuse_unknown_columns(sample.columns, nested_task_columns(sample), options, name)
+    refuse_unknown_columns(sample, options, name)
     sample = mapped_sample(sample, options)
     form = detect_format(sample, options.format, name, brings).for_sample(sample)
     refuse_other_material(form, brings, name)
@@ -99,10 +100,13 @@ def refuse_printed_messages(sample: FileSample, name: str) -> None:
             )
 
 
-def refuse_unknown_columns(columns: tuple[str, ...], inner: tuple[str, ...], options: ReadOptions, name: str) -> None:
+def refuse_unknown_columns(sample: FileSample, options: ReadOptions, name: str) -> None:
+    """Refuse a mapping of a column that the first rows do not have, nor at a path inside their objects."""
+    columns = (*sample.columns, *nested_task_columns(sample))
     for column in options.mapping:
-        if column not in columns and column not in inner:
-            raise InputRefused(f"{name} has no column “{column}” to map. It has: {list_columns(columns + inner)}.")
+        known = column in columns or any(get_value(row, column) is not None for row in sample.rows)
+        if not known and column not in options.later_columns:
+            raise InputRefused(f"{name} has no column “{column}” to map. It has: {list_columns(columns)}.")
 
 
 def entry_of_record(record: Record | BadRow, form: ImportFormat, options: ReadOptions) -> FileEntry | BadRow:

@@ -61,7 +61,7 @@ class EntryAddition:
             self.remember(subject.query, key_in_file, value)
         elif earlier[0] != value:
             where = describe_line(earlier[1])
-            raise RowRefused(f"the same {kind} stands {where} with the {what} {earlier[0]}, not {value}")
+            raise RowRefused(f"the same {kind} {where} has the {what} {earlier[0]}, not {value}")
         return earlier is None
 
     def remember(self, query: QuerySketch, key: tuple[Any, ...], value: str = "") -> None:
@@ -110,17 +110,17 @@ def resolve_rater(added: EntryAddition, row: VerdictRow | ScoreRow) -> Rater:
 def refuse_active_rater(rater: Rater) -> None:
     """Refuse imported verdicts under the name of a reviewer or judge who works in this evaluation."""
     if rater.user_id:
-        raise RowRefused(f"“{rater.name}” has an account here: give the imported person another name")
+        raise RowRefused(f"“{rater.name}” is a user here. Rename the imported reviewer")
     if rater.judge is not None and rater.judge.kind != JudgeKind.IMPORTED:
-        raise RowRefused(f"“{rater.name}” is a judge that runs here: give the imported judge another name")
+        raise RowRefused(f"“{rater.name}” is a judge of this evaluation. Rename the imported judge")
 
 
 def build_imported_judge(added: EntryAddition, name: str) -> Judge:
     context = added.batch.context
     if len(name) > MAX_JUDGE_NAME:
-        raise RowRefused(f"a judge's name has {len(name)} characters; at most {MAX_JUDGE_NAME} can be kept")
+        raise RowRefused(f"the judge name has {len(name)} characters; the limit is {MAX_JUDGE_NAME}")
     if name in context.judge_names:
-        raise RowRefused(f"“{name}” is a judge that runs here: give the imported judge another name")
+        raise RowRefused(f"“{name}” is a judge of this evaluation. Rename the imported judge")
     return Judge(
         evaluation=context.evaluation,
         name=name,
@@ -151,6 +151,6 @@ def refuse_verdicts_and_scores(
     if context.rated_otherwise[rater.pk, aspect.pk]:
         there, here = ("verdicts", "scores") if other is Verdict else ("scores", "verdicts")
         raise RowRefused(
-            f"{there} of “{rater.name}” on {aspect.key} are here already, and would count beside these {here}: "
-            f"give the aspect of the {here} another name"
+            f"“{rater.name}” already has {there} on {aspect.key}, which would count twice with these {here}. "
+            f"Rename the aspect of the {here}"
         )

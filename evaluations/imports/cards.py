@@ -82,6 +82,12 @@ class ImportCards:
         return [card for card in self.cards if card.is_done]
 
     @property
+    def kept_ids(self) -> str:
+        """The cards that stay on the page when their work has ended, also where it failed."""
+        working = {card.importing.pk for card in self.cards if card.is_working}
+        return ",".join(map(str, sorted({*self.imported, *working})))
+
+    @property
     def is_working(self) -> bool:
         return any(card.is_working for card in self.cards)
 

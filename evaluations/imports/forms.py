@@ -48,7 +48,12 @@ PAIRING_CHOICES = [
     (PairingWay.RANDOM, "Random pairs per prompt"),
     (PairingWay.ADJACENT, "Models with similar ratings"),
 ]
-RATER_KIND_CHOICES = [("", "From the file"), (RaterKind.HUMAN, "Human"), (RaterKind.JUDGE, "Judge"), (RaterKind.GOLD, "Gold")]
+RATER_KIND_CHOICES = [
+    ("", "From the file"),
+    (RaterKind.HUMAN, "Human"),
+    (RaterKind.JUDGE, "Judge"),
+    (RaterKind.GOLD, "Gold"),
+]
 
 
 class ImportOptionsForm(forms.Form):
@@ -121,7 +126,7 @@ class ImportOptionsForm(forms.Form):
 
 
 def get_model_name(importing: Import) -> str:
-    """The name of all responses of a file: as typed, else as proposed from the file's name; empty if rows have theirs."""
+    """The name of all responses of a file: as typed, else from the file's name; empty if rows have theirs."""
     summary = importing.summary
     if typed := importing.options.request.reading.candidate:
         return typed
@@ -130,9 +135,7 @@ def get_model_name(importing: Import) -> str:
 
 
 class PairsForm(forms.Form):
-    pair = forms.ChoiceField(
-        choices=PAIRING_CHOICES, initial=PairingWay.ALL, label="Pairing", widget=forms.RadioSelect
-    )
+    pair = forms.ChoiceField(choices=PAIRING_CHOICES, initial=PairingWay.ALL, label="Pairing", widget=forms.RadioSelect)
     baseline = forms.ChoiceField(required=False, label="Baseline model")
     pairs_each = forms.IntegerField(
         required=False, min_value=1, max_value=MAX_PAIRS_PER_QUERY, initial=1, label="Random pairs per prompt"

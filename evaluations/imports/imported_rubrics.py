@@ -56,7 +56,7 @@ def add_imported_version(
     things, name = ("verdicts", VERDICTS_RUBRIC_NAME) if kind == RubricKind.PAIRWISE else ("scores", SCORES_RUBRIC_NAME)
     spec = RubricSpec(
         kind=kind,
-        instructions=f"These {things} came in files; how they were asked for is not known here.",
+        instructions=f"These {things} were imported. Their original instructions are unknown.",
         aspects=tuple(aspects),
         output_order=tuple(aspect.key for aspect in aspects),
     )
@@ -71,7 +71,7 @@ def add_imported_version(
 
 def refuse_invalid_margin(margin: float | None) -> None:
     if margin is not None and not (isfinite(margin) and margin >= 0):
-        raise InputRefused("The margin of a tie is a number from 0 up.")
+        raise InputRefused("The tie margin must be 0 or more.")
 
 
 def refuse_conflicting_scales(evaluation: Evaluation, scales: ScoreScales, margin: float | None) -> None:
@@ -81,14 +81,14 @@ def refuse_conflicting_scales(evaluation: Evaluation, scales: ScoreScales, margi
         if key in before and before[key].lower_is_better != scale.lower_is_better:
             better = "lower" if before[key].lower_is_better else "higher"
             raise InputRefused(
-                f"Of the scores of {key} that are here already the {better} one is better: "
-                "say the same of this file, or give its aspect another name."
+                f"For {key}, {better} scores are better in this evaluation. "
+                "Set the same for this file, or rename its aspect."
             )
         seen = merge_scale(before.get(key), scale, margin)
         if margin and seen.low < seen.high and margin >= seen.high - seen.low:
             raise InputRefused(
-                f"A margin of {margin:g} makes a tie of every two scores of {key}: "
-                f"they lie between {seen.low:g} and {seen.high:g}."
+                f"A tie margin of {margin:g} makes every pair of {key} scores a tie: "
+                f"they range from {seen.low:g} to {seen.high:g}."
             )
 
 
@@ -152,11 +152,11 @@ def list_scale_warnings(evaluation: Evaluation, scales: ScoreScales, margin: flo
     before = {row.aspect.key for row in list_imported_aspects(evaluation)}
     if brought := sorted(scales.keys() - before):
         names = ", ".join(brought)
-        yield f"A rubric named {SCORES_RUBRIC_NAME} comes with the scores of {names}, with the scale seen in the file."
+        yield f"The import adds a rubric named “{SCORES_RUBRIC_NAME}” for {names}, with the scale of the file."
     for key, old in find_changed_margins(evaluation, sorted(scales), margin).items():
         yield (
-            f"The margin of a tie was {old:g} for {key} and becomes {margin:g}: "
-            "choices derived from its scores that are here already change with it."
+            f"The tie margin of {key} changes from {old:g} to {margin:g}. "
+            "Choices derived from existing scores change with it."
         )
 
 
@@ -165,7 +165,4 @@ def list_scale_notes(scales: ScoreScales, margin: float | None) -> Iterator[str]
         if keys := sorted(key for key, scale in scales.items() if scale.lower_is_better == lower):
             yield f"{better} scores are better: {', '.join(keys)}."
     if scales and margin is not None:
-        yield (
-            "Of every two responses to a query with scores a comparison is made, where there is none. "
-            f"Scores that differ by at most {margin:g} make a tie."
-        )
+        yield (f"Responses with scores are paired. Scores within {margin:g} of each other are a tie.")

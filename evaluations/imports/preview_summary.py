@@ -85,19 +85,16 @@ class ModelCounts:
             ]
             unlisted = len(self.overruled) - len(listed_names)
             names = ", ".join([*listed_names, *([f"{unlisted:,} more"] if unlisted else [])])
-            yield (
-                f"The model is “{requested}”, as given for the whole file. "
-                f"The file's own column names {names}: not used."
-            )
+            yield (f"The model is “{requested}”, set for the whole file. The names in the file are not used: {names}.")
         if requested and self.rows and requested not in self.names:
-            yield f"The name “{requested}” is not used: the rows of this file name their own models."
+            yield f"The name “{requested}” is not used, because the rows name their models."
         by_normalized: dict[str, set[str]] = {}
         for name in {*self.names, *stored_names}:
             by_normalized.setdefault(normalize_model_name(name), set()).add(name)
         groups = [sorted(alike) for alike in by_normalized.values() if len(alike) > 1 and self.names & alike]
         for group in sorted(groups)[:MAX_NAMES_IN_SENTENCE]:
             listed = " and ".join(f"“{name}”" for name in group[:MAX_NAMES_IN_SENTENCE])
-            yield f"{listed} look alike but are different models. If they are the same model, use one name."
+            yield f"{listed} look alike but count as different models. If they are the same, use one name."
 
 
 def normalize_model_name(name: str) -> str:

@@ -89,13 +89,13 @@ def resolve_response(added: EntryAddition, row: ScoreRow) -> ResponseSketch:
         return matching[0]
     if matching:
         raise RowRefused(
-            f"query “{row.query_key}” has {len(matching)} responses of “{row.candidate}”: which one is not clear"
+            f"prompt “{row.query_key}” has {len(matching)} responses of “{row.candidate}”: unclear which is meant"
         )
     if query is None:
-        raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
+        raise RowRefused(f"prompt “{row.query_key}” is not in this evaluation")
     if row.candidate not in added.batch.context.candidates:
-        raise RowRefused(f"there is no candidate “{row.candidate}” in this evaluation")
-    raise RowRefused(f"query “{row.query_key}” has no response of “{row.candidate}”")
+        raise RowRefused(f"model “{row.candidate}” is not in this evaluation")
+    raise RowRefused(f"prompt “{row.query_key}” has no response of “{row.candidate}”")
 
 
 CHOICE_WORDS: Final = frozenset(map(str, Choice))
@@ -166,9 +166,7 @@ def add_query(added: EntryAddition, part: QueryPart) -> QuerySketch:
         refuse_other_query(query_sketch, part, sha256)
         return query_sketch
     if part.is_stand_in and not part.messages:
-        raise RowRefused(
-            f"there is no query “{part.key}” in this evaluation: its words are in another file, import that one first"
-        )
+        raise RowRefused(f"prompt “{part.key}” is not in this evaluation. Import the file with the prompts first")
     query = QuerySketch(part.key, part.cluster, part.category, sha256, line=added.line, part=part, is_unseen=True)
     added.put(added.batch.queries, part.key, query)
     added.new.append(query)
@@ -178,11 +176,11 @@ def add_query(added: EntryAddition, part: QueryPart) -> QuerySketch:
 def refuse_other_query(query: QuerySketch, part: QueryPart, sha256: str) -> None:
     """Refuse a query whose id belongs to another query. Parts that a row leaves out do not contradict."""
     if sha256 != query.sha256 and not part.is_stand_in and not is_same_query_in_part(query, part):
-        raise RowRefused(f"query “{part.key}” stands {query.where} with another text")
+        raise RowRefused(f"prompt “{part.key}” has another text {query.where}")
     if part.cluster not in (query.cluster, part.key):
-        raise RowRefused(f"query “{part.key}” stands {query.where} with another cluster")
+        raise RowRefused(f"prompt “{part.key}” has another cluster {query.where}")
     if part.category not in (query.category, ""):
-        raise RowRefused(f"query “{part.key}” stands {query.where} with another category")
+        raise RowRefused(f"prompt “{part.key}” has another category {query.where}")
 
 
 def is_same_query_in_part(query: QuerySketch, part: QueryPart) -> bool:
@@ -208,7 +206,7 @@ def insert_follow_ups(query: QuerySketch, response: Messages) -> Messages:
     follow_ups = iter(stored.metadata.get(FOLLOW_UPS_KEY, ()) if stored else ())
     turns = [{**turn, "content": next(follow_ups, None)} if turn["role"] == "user" else turn for turn in response]
     if any(turn["content"] is None for turn in turns):
-        raise RowRefused(f"query “{query.key}” is here without its later turns: import the file of the questions first")
+        raise RowRefused(f"prompt “{query.key}” has no later turns. Import the file with the questions first")
     return cast("Messages", turns)
 
 
@@ -246,7 +244,7 @@ def add_comparison_row(added: EntryAddition, row: ComparisonRow) -> None:
     own = {} if row.sample is None else {SAMPLE_KEY: row.sample}
     first = add_response(added, query, row.candidate_a, row.response_a, own, row.sample)
     second = add_response(added, query, row.candidate_b, row.response_b, own, row.sample)
-    swapped = row.candidate_a > row.candidate_b
+    swapped = first.candidate.sort_name > second.candidate.sort_name
     added.swapped = added.swapped or (swapped and row.candidate_a not in UNNAMED)
     a, b = (second, first) if swapped else (first, second)
     key = (*a.key, *b.key)
@@ -289,14 +287,14 @@ def resolve_comparison(added: EntryAddition, row: VerdictRow) -> ComparisonSketc
     names = list_named_candidates(row)
     named = " of " + " and ".join(f"“{name}”" for name in names) if names else ""
     if len(matching) > 1:
-        what = "the row does not name the other candidate" if len(names) == 1 else "which one is not clear"
-        raise RowRefused(f"query “{row.query_key}” has {len(matching)} comparisons{named}: {what}")
+        what = "name the other model" if len(names) == 1 else "name both models"
+        raise RowRefused(f"prompt “{row.query_key}” has {len(matching)} comparisons{named}: {what}")
     if query is None:
-        raise RowRefused(f"there is no query “{row.query_key}” in this evaluation")
+        raise RowRefused(f"prompt “{row.query_key}” is not in this evaluation")
     for name in names:
         if name not in added.batch.context.candidates:
-            raise RowRefused(f"there is no candidate “{name}” in this evaluation")
-    raise RowRefused(f"query “{row.query_key}” has no comparison{named}")
+            raise RowRefused(f"model “{name}” is not in this evaluation")
+    raise RowRefused(f"prompt “{row.query_key}” has no comparison{named}")
 
 
 def is_comparison_of_row(comparison: ComparisonSketch, row: VerdictRow) -> bool:
@@ -318,13 +316,13 @@ def refuse_other_texts(comparison: ComparisonSketch, row: VerdictRow) -> None:
     stored = [comparison.a.sha256, comparison.b.sha256]
     expected = [messages_sha256([{"role": "assistant", "content": text}]) for text in (first, second)]
     if comparison.query.text != query or (stored[::-1] if comparison.swapped else stored) != expected:
-        raise RowRefused(f"the texts are not those of query “{row.query_key}”: it is another file, or another order")
+        raise RowRefused(f"the texts differ from prompt “{row.query_key}”: another file, or another order")
 
 
 def orient_as_stored(row: VerdictRow, comparison: ComparisonSketch) -> VerdictRow:
     """The row in terms of the comparison's A and B."""
     if row.candidate_a is not None:
-        return row.with_sides_by_name()
+        return row if comparison.a.candidate.name == row.candidate_a else row.with_swapped_sides()
     is_turned = comparison.swapped if row.candidate_b is None else comparison.a.candidate.name == row.candidate_b
     return row.with_swapped_choice() if is_turned else row
 

@@ -106,12 +106,13 @@ class ColumnMappingIn(StrictIn):
 
 
 class ColumnMappingOut(Schema):
-    columns: list[str]
-    rows: list[JsonDict] = Field(description="the first of the file as they stand")
-    words: dict[str, list[str]] = Field(description="the values of columns that hold few")
-    fields: dict[str, list[str]] = Field(description="what a row of each kind may have")
-    suggested: ColumnMappingIn = Field(description="as it was said before, or else guessed; to be sent back as it is")
-    remembered: bool = Field(description="whether files with these columns were read here before")
+    columns: list[str] = Field(description="Columns of all rows.")
+    paths: list[str] = Field(description="Values inside objects that can be mapped like columns: `message.content`.")
+    rows: list[JsonDict] = Field(description="The first rows.")
+    words: dict[str, list[str]] = Field(description="The values of columns with few distinct ones.")
+    fields: dict[str, list[str]] = Field(description="The fields of each kind of row.")
+    suggested: ColumnMappingIn = Field(description="The remembered or guessed mapping, ready to send back.")
+    remembered: bool = Field(description="Whether a mapping for these columns is remembered.")
 
 
 class BadRowOut(Schema):

@@ -114,7 +114,22 @@ def receive_upload(
     except InputRefused:  # no mapping could be tried on it
         raise InputRefused(reason) from None
     unmapped = replace(request, reading=replace(request.reading, as_it_is=True))
-    importing = build_import(evaluation, file, file_name, unmapped, user, in_batch=in_batch)
-    importing.state, importing.reason = ImportState.MAPPING, reason
+    return keep_file(evaluation, file, file_name, unmapped, ImportState.MAPPING, reason, user=user, in_batch=in_batch)
+
+
+def keep_file(
+    evaluation: Evaluation,
+    file: BinaryIO,
+    file_name: str,
+    request: ImportRequest,
+    state: ImportState,
+    reason: str = "",
+    *,
+    user: User | None,
+    in_batch: bool = False,
+) -> Import:
+    """Keep a file until a worker checks it, or somebody maps its columns."""
+    importing = build_import(evaluation, file, file_name, request, user, in_batch=in_batch)
+    importing.state, importing.reason = state, reason
     save_import_with_file(importing, file)
     return importing

@@ -130,9 +130,7 @@ def store_for_a_while(importing: Import, until: float | None) -> bool:
         fail_import(importing, str(refused))
         return True
     except IntegrityError as fault:
-        fail_import(
-            importing, f"The database refused a row: {str(fault).splitlines()[0]}. Nothing of the file was stored."
-        )
+        fail_import(importing, f"The database refused a row: {str(fault).splitlines()[0]}. Nothing was imported.")
         raise
     except BaseException as fault:
         fail_import(importing, DISK_FULL_SENTENCE if is_disk_full(fault) else INTERRUPTED_REASON)
@@ -240,7 +238,7 @@ class RowStorage:
                 failed += 1
                 if failed == MAX_TRIES:
                     raise InputRefused(
-                        "The same rows are being added by someone else: nothing was stored, try again in a moment."
+                        "Someone else is adding the same rows. Nothing was imported; try again in a moment."
                     ) from None
                 self.context = load_context(self.importing)
         return done
@@ -279,7 +277,7 @@ def refuse_bad_rows(importing: Import, batch: EntryBatch) -> None:
         return
     for first in batch.bad:
         raise InputRefused(
-            f"Line {first.line}: {first.reason}. The evaluation changed since the file was checked; nothing was stored."
+            f"Line {first.line}: {first.reason}. The evaluation changed since the preview. Nothing was imported."
         )
 
 

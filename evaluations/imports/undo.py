@@ -59,7 +59,7 @@ MAX_NAMED_IMPORTS: Final = 5  # imports, in a sentence
 def start_undo(importing: Import, *, user: User | None) -> None:
     """Hide all rows of an import; its job then removes them. Raises InputRefused if they were used."""
     if importing.evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: bring it back before you undo an import.")
+        raise InputRefused("This evaluation is archived. Restore it to undo an import.")
     refuse_undo_in_state(importing)
     refuse_concurrent_import(importing.evaluation)
     with transaction.atomic():
@@ -83,13 +83,13 @@ def explain_why_not_undoable(importing: Import) -> str:
 def refuse_undo_in_state(importing: Import) -> None:
     name = importing.file_name
     if importing.state == ImportState.UNDONE:
-        raise InputRefused(f"{name} was undone already.")
+        raise InputRefused(f"{name} was already undone.")
     if importing.state == ImportState.UNDOING:
-        raise InputRefused(f"{name} is being undone already.")
+        raise InputRefused(f"{name} is already being undone.")
     if importing.state in (ImportState.CANCELLED, ImportState.FAILED):
-        raise InputRefused(f"Nothing of {name} is stored: there is nothing to undo.")
+        raise InputRefused(f"Nothing of {name} was imported, so there is nothing to undo.")
     if importing.state != ImportState.DONE:
-        raise InputRefused(f"{name} is not stored yet: cancel it instead.")
+        raise InputRefused(f"{name} is not imported yet. Cancel it instead.")
 
 
 def refuse_used_import(importing: Import, undone_before: Collection[int] = ()) -> None:
@@ -97,12 +97,12 @@ def refuse_used_import(importing: Import, undone_before: Collection[int] = ()) -
     if later := [other for other in find_dependent_imports(importing) if other.pk not in undone_before]:
         imports, it, those = ("import", "builds", "that one") if len(later) == 1 else ("imports", "build", "those")
         raise InputRefused(
-            f"{importing.file_name} cannot be undone: {imports} {name_imports(later)} {it} on it. Undo {those} first."
+            f"{importing.file_name} can't be undone: {imports} {name_imports(later)} {it} on it. Undo {those} first."
         )
     counts = [count for count in count_uses_of_import(importing) if count[0]]
     uses = [f"{number:,} {singular if number == 1 else plural}" for number, singular, plural in counts]
     if uses:
-        raise InputRefused(f"{importing.file_name} cannot be undone: it was used in {join_import_names(uses)}.")
+        raise InputRefused(f"{importing.file_name} can't be undone: it was used in {join_import_names(uses)}.")
 
 
 def name_imports(imports: Sequence[Import]) -> str:
@@ -149,11 +149,11 @@ def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
     calls = Call.all_rows.filter(on_it | Q(response__source_import=importing), source_import__isnull=True)
     yield calls.count(), "judge call", "judge calls"
     places = Assignment.objects.filter(taken_slots(), item__comparison__source_import=importing)
-    yield places.count(), "place that is reserved or assigned", "places that are reserved or assigned"
+    yield places.count(), "reserved or assigned comparison", "reserved or assigned comparisons"
     slots = QueueSlot.objects.filter(item__comparison__source_import=importing)
     gold = verdicts_of_import(importing, "item__comparison").filter(rater__kind=RaterKind.GOLD)
     posed = QueueSlot.objects.filter(later, Exists(gold), queue__kind=QueueKind.CALIBRATION)
-    yield slots.count() + posed.exclude(pk__in=slots.values("pk")).count(), "place in a queue", "places in queues"
+    yield slots.count() + posed.exclude(pk__in=slots.values("pk")).count(), "queue item", "queue items"
     settled = Q(Exists(said_on)) & later
     yield Adjudication.objects.filter(on_it | settled).count(), "resolution", "resolutions"
     yield Comment.objects.filter(on_it | settled).count(), "comment", "comments"
@@ -163,8 +163,8 @@ def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
     yield exports.count(), "export", "exports"
     yield (
         len(find_replaced_responses(importing)),
-        "response that took the place of another",
-        "responses that took others' places",
+        "replaced response",
+        "replaced responses",
     )
 
 
@@ -182,8 +182,8 @@ def describe_later_duplicates(importing: Import) -> str:
         return ""
     noun = "import" if len(imports) == 1 else "imports"
     return (
-        f"Rows of {noun} {name_imports(imports)} were here already, or skipped: "
-        "if that was for this file's rows, import theirs again."
+        f"Rows of {noun} {name_imports(imports)} were skipped as duplicates. "
+        "If they duplicated this file, import them again."
     )
 
 

@@ -79,7 +79,6 @@ def render_imports(
         "evaluation": evaluation,
         "imports": paginate(request, rows, newest_first=True),
         "batch": build_cards(evaluation, request.user, imported, forms),
-        "imported": ",".join(map(str, imported)),
         "errors": errors,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
     }

@@ -35,17 +35,22 @@ CHOICE_WORDS: Final = (*map(str, Choice), INCONSISTENT, *map(str, FAILURE_STATES
 
 def add_file_arguments(parser: ArgumentParser) -> None:
     accept_negative_keys(parser)
-    parser.add_argument("slug", help="the evaluation's address")
+    parser.add_argument("slug", help="URL name of the evaluation")
     parser.add_argument(
         "file",
-        help="JSONL, JSON, CSV, TSV, Parquet or Arrow; compressed (gzip, zstd), in a ZIP or tar, or a folder of them",
+        help="JSONL, JSON, CSV, TSV, Parquet or Arrow, plain or compressed (gzip, zstd, zip, tar), or a folder",
     )
     parser.add_argument(
-        "--format", default="auto", choices=[str(name) for name in FileFormat], help="auto looks at the columns"
+        "--format", default="auto", choices=[str(name) for name in FileFormat], help="auto detects it from the columns"
     )
-    parser.add_argument("--id-prefix", default="", help="goes before every query id")
+    parser.add_argument("--id-prefix", default="", help="prefix of every prompt ID")
     parser.add_argument(
-        "--map", nargs="+", action="extend", default=[], metavar="COLUMN=FIELD", help="what a column is: prompt=query"
+        "--map",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN=FIELD",
+        help="map a column: prompt=query",
     )
     parser.add_argument(
         "--set",
@@ -53,7 +58,7 @@ def add_file_arguments(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="FIELD=VALUE",
-        help="one value for all rows: candidate_a=gpt-4; query_id=#text or #row where the file has no ids",
+        help="set a field for all rows: candidate_a=gpt-4; query_id=#text or #row if the file has no IDs",
     )
     parser.add_argument(
         "--choice",
@@ -61,35 +66,32 @@ def add_file_arguments(parser: ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="WORD=CHOICE",
-        help="what a word of the choice column means: model_a=A",
+        help="the meaning of a value in the choice column: model_a=A",
     )
     parser.add_argument(
-        "--remember", action="store_true", help="read files with the same columns like this from now on"
+        "--remember", action="store_true", help="use this mapping for later files with the same columns"
     )
-    parser.add_argument(
-        "--as-it-is", action="store_true", help="do not read the columns as the evaluation remembers them"
-    )
-    parser.add_argument("--skip-bad", action="store_true", help="store the file without its bad rows")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
+    parser.add_argument("--as-it-is", action="store_true", help="ignore the remembered column mapping")
+    parser.add_argument("--skip-bad", action="store_true", help="import the valid rows only")
+    parser.add_argument("--dry-run", action="store_true", help="preview without importing")
 
 
 def add_response_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--candidate",
         metavar="NAME",
-        help="the model of every response, overriding the file's column; without it the column names the model, "
-        "else the file's name does",
+        help="the model of all responses; by default from the file's column, else from the file name",
     )
     parser.add_argument(
         "--new-response",
         choices=[str(option) for option in NewResponse if option != NewResponse.REFUSE],
-        help="where a candidate has another response to the query already and no column “sample” tells them apart: "
-        "keep both, replace the other (only while nobody used it), or skip the row; else it is a bad row",
+        help="if a model already has a different response to the prompt: keep both, replace the existing one (only if "
+        "unused), or skip the new one; by default the row is invalid",
     )
 
 
 def add_rater_arguments(parser: ArgumentParser, what: str) -> None:
-    parser.add_argument("--rater", metavar="NAME", help=f"whose {what} they are, where the file names nobody")
+    parser.add_argument("--rater", metavar="NAME", help=f"rater of {what} without one in the file")
     parser.add_argument("--rater-kind", choices=[str(kind) for kind in RaterKind])
 
 
@@ -128,7 +130,7 @@ def parse_choices(options: list[str]) -> dict[str, str]:
         if choice not in CHOICE_WORDS:
             raise CommandError(f"--choice {word}={choice}: a choice is one of {', '.join(CHOICE_WORDS)}.")
         if choices.setdefault(word.strip().lower(), choice) != choice:
-            raise CommandError(f"--choice {word}={choice}: this word means {choices[word.strip().lower()]} already.")
+            raise CommandError(f"--choice {word}={choice}: this word already means {choices[word.strip().lower()]}.")
     return choices
 
 
@@ -144,7 +146,7 @@ def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str 
             remember_import_mapping(importing)
         print_left_out(importing, out)
         if options["dry_run"]:
-            print_summary(importing, out, "would be stored")
+            print_summary(importing, out, "would be imported")
             discard_previewed_import(importing)
         else:
             store_or_discard(importing, out, skip_bad=options["skip_bad"])
@@ -153,7 +155,7 @@ def import_file(options: CommandOptions, out: TextIO, *, brings: str, pair: str 
     except ColumnsUnknown as unknown:
         raise CommandError(f"{unknown}{suggest_options(options)}") from unknown
     except OSError as error:
-        raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
+        raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from error
 
 
 def suggest_options(options: CommandOptions) -> str:
@@ -175,14 +177,14 @@ def suggest_options(options: CommandOptions) -> str:
     mapped = [shlex.quote(f"{column}={','.join(columns)}") for column, columns in fields.items()]
     whole = [shlex.quote(f"{field}={value}") for field, value in guess.constants.items()]
     likely_options = ["--format", kind, "--map", *mapped, *(["--set", *whole] if whole else [])]
-    return " ".join([" Perhaps:", *likely_options, *suggest_choices(sheet, guess.columns.get("choice"))])
+    return " ".join([" Try:", *likely_options, *suggest_choices(sheet, guess.columns.get("choice"))])
 
 
 def suggest_choices(sheet: Sheet, column: str | None) -> Iterator[str]:
     """The option for labels whose meaning a person must state."""
     if unknown := [word for word in sheet.words.get(column or "", ()) if is_number_word(word)]:
         yield from ("--choice", *(shlex.quote(f"{word}=CHOICE") for word in unknown))
-        yield f"with {', '.join(map(str, Choice))} for each CHOICE, as “{column}” means it."
+        yield f"with {', '.join(map(str, Choice))} for each CHOICE."
 
 
 def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
@@ -196,7 +198,7 @@ def store_or_discard(importing: Import, out: TextIO, *, skip_bad: bool) -> None:
     if importing.state != ImportState.DONE:
         raise CommandError(importing.reason)
     count_votes_left(importing.evaluation)
-    print_summary(importing, out, "stored")
+    print_summary(importing, out, "imported")
 
 
 def discard_previewed_import(importing: Import) -> None:
@@ -224,10 +226,11 @@ def print_summary(importing: Import, out: TextIO, stored: str) -> None:
 
 
 def summarize_import(importing: Import, stored: str) -> str:
-    new = ", ".join(f"{kind} {number:,}" for kind, number in importing.new_rows.items())
+    new = importing.new_rows_in_words
     rows = "row" if importing.rows_read == 1 else "rows"
     skipped = f"{importing.rows_skipped:,} skipped, " if importing.rows_skipped else ""
     return (
         f"{importing.file_name}: {importing.rows_read:,} {rows} read, {importing.rows_stored:,} {stored}"
-        f"{f' ({new})' if new else ''}, {importing.rows_unchanged:,} unchanged, {skipped}{importing.rows_bad:,} bad."
+        f"{f' ({new})' if new else ''}, {importing.rows_unchanged:,} duplicates, {skipped}"
+        f"{importing.rows_bad:,} invalid."
     )

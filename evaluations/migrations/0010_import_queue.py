@@ -10,6 +10,12 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name="candidate",
+            name="first_name",
+            field=models.CharField(blank=True, default="", max_length=200),
+            preserve_default=False,
+        ),
+        migrations.AddField(
             model_name="import",
             name="queued_by",
             field=models.ForeignKey(

@@ -56,12 +56,20 @@ class DerivedText(DerivedColumn, models.CharField):  # type: ignore[type-arg]
 
 
 class Candidate(Row):
+    """A model. ``first_name``: its name before the first renaming, by which A and B stay in order."""
+
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="candidates")
     name = models.CharField(max_length=200)
+    first_name = models.CharField(max_length=200, blank=True)
     family = models.CharField(max_length=80, blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["evaluation", "name"], name="candidate_name")]
+
+    @property
+    def sort_name(self) -> str:
+        """Of two candidates, A is the one whose first name sorts first, whatever they are called now."""
+        return self.first_name or self.name
 
 
 class Query(Row):

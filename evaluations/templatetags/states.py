@@ -76,9 +76,10 @@ STEPS: Final[Mapping[str, str]] = {
 }
 
 IMPORTS: Final[Mapping[str, Badge]] = {
-    ImportState.MAPPING: Badge("map columns", "accent"),
-    ImportState.PREVIEWED: Badge("checked, not stored", "accent"),
-    ImportState.DONE: Badge("stored"),
+    ImportState.MAPPING: Badge("map columns", "warn"),
+    ImportState.STORING: Badge("importing", "accent"),
+    ImportState.PREVIEWED: Badge("ready", "accent"),
+    ImportState.DONE: Badge("imported"),
     ImportState.FAILED: Badge("failed", "error"),
     ImportState.UNDONE: Badge("undone"),
     ImportState.CANCELLED: Badge("discarded"),

@@ -28,7 +28,7 @@ ARENA = (
 def upload(client: Client, evaluation: Evaluation, content: str = ARENA, name: str = "arena.csv") -> HttpResponse:
     file = SimpleUploadedFile(name, content.encode())
     return client.post(  # type: ignore[return-value]
-        reverse("import_new", args=[evaluation.slug]), {"file": file, "format": "auto", "pair": "all"}
+        reverse("imports", args=[evaluation.slug]), {"file": file}
     )
 
 
@@ -63,7 +63,11 @@ def test_unknown_columns_lead_to_the_page_that_asks_what_they_mean(
     answer = upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
     assert importing.state == ImportState.MAPPING
-    assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
+    assert answer["Location"] == reverse("imports", args=[evaluation.slug])
+    assert (
+        reverse("import_map", args=[evaluation.slug, importing.pk])
+        in manager_signed_in.get(answer["Location"]).content.decode()
+    )
     text = at(manager_signed_in, importing).content.decode()
     assert '<option value="=prompt" selected>' in text  # guessed by its name
     assert '<option value="#text" selected>' in text  # no column for the query's id
@@ -102,7 +106,7 @@ def test_a_remembered_mapping_is_shown_and_can_be_forgotten(manager_signed_in: C
     upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
     at(manager_signed_in, importing, said(do="fit"))
-    assert "Said before of files with these columns" in at(manager_signed_in, importing).content.decode()
+    assert "Using the column mapping of" in at(manager_signed_in, importing).content.decode()
     manager_signed_in.post(reverse("import_map_forget", args=[evaluation.slug, importing.pk]))
     assert not ColumnMapping.objects.exists()
     upload(manager_signed_in, evaluation, name="more.csv")
@@ -119,7 +123,7 @@ def test_each_change_shows_what_the_first_rows_become(manager_signed_in: Client,
         manager_signed_in, importing, said(word_0="as_it_stands", whole_candidate_a="x"), **{"HX-Request": "true"}
     )
     told = " ".join(answer.content.decode().split())
-    assert "2 of the first 3 rows cannot be stored like this: choice “gpt4” is none of" in told
+    assert "2 of the first 3 rows are invalid: choice “gpt4” is none of" in told
 
 
 def test_other_kinds_of_rows_ask_for_other_fields(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -137,7 +141,7 @@ def test_what_is_needed_and_not_said_is_named_at_its_place(manager_signed_in: Cl
     answer = at(manager_signed_in, importing, said(do="fit", column_query="", column_candidate_a="=winner"))
     text = answer.content.decode()
     assert answer.status_code == 422
-    assert "Choose its column." in text
+    assert "Choose a column." in text
     assert "not both" in text
     importing.refresh_from_db()
     assert importing.state == ImportState.MAPPING
@@ -150,7 +154,7 @@ def test_a_mapping_under_which_no_row_can_be_stored_is_refused(
     importing = Import.objects.get()
     answer = at(manager_signed_in, importing, said(do="fit", whole_candidate_b="gpt4"))
     assert answer.status_code == 422
-    assert "None of the first 3 rows can be stored like this: both candidates are “gpt4”" in answer.content.decode()
+    assert "None of the first 3 rows is valid: both candidates are “gpt4”" in answer.content.decode()
     assert not ColumnMapping.objects.exists()
 
 
@@ -180,7 +184,7 @@ def test_what_numbers_mean_must_be_chosen(manager_signed_in: Client, evaluation:
     assert '<option value="" selected>–</option>' in at(manager_signed_in, importing).content.decode()
     answer = at(manager_signed_in, importing, said(do="fit", word_0="A", word_1="", word_2="tie"))
     assert answer.status_code == 422
-    assert "Choose what it means: a number says nothing by itself." in answer.content.decode()
+    assert "Choose what this number means." in answer.content.decode()
     importing.refresh_from_db()
     assert importing.state == ImportState.MAPPING
     at(manager_signed_in, importing, said(do="fit", word_0="A", word_1="B", word_2="tie"))

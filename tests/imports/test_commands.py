@@ -54,10 +54,10 @@ def test_a_file_is_stored_and_summed_up_after_its_models(evaluation: Evaluation,
     path = written(encode_jsonl([comparison_row(), comparison_row("q2")]))
     assert said("import_comparisons", path) == (
         "Models: alpha (2 comparisons), beta (2 comparisons).\n"
-        "rows.jsonl: 2 rows read, 2 stored (queries 2, responses 4, comparisons 2), 0 unchanged, 0 bad.\n"
+        "rows.jsonl: 2 rows read, 2 imported (2 prompts, 4 responses, 2 comparisons), 0 duplicates, 0 invalid.\n"
     )
     again = said("import_comparisons", path)
-    assert again.endswith("rows.jsonl: 2 rows read, 0 stored, 2 unchanged, 0 bad.\n")
+    assert again.endswith("rows.jsonl: 2 rows read, 0 imported, 2 duplicates, 0 invalid.\n")
 
 
 def test_what_follows_an_import_waits_for_a_worker_after_a_command_too(evaluation: Evaluation, written: Any) -> None:
@@ -72,12 +72,12 @@ def test_a_bad_row_is_named_by_line_and_nothing_is_stored(evaluation: Evaluation
     out = io.StringIO()
     with pytest.raises(CommandError) as error:
         call_command("import_comparisons", "study", path, stdout=out)
-    assert str(error.value) == "rows.jsonl has 1 bad row: mend the file, or store it without."
+    assert str(error.value) == "rows.jsonl has 1 invalid row. Fix the file, or import the valid rows only."
     assert out.getvalue().splitlines()[1].startswith("line 17: not valid JSON")
     assert not Comparison.all_rows.exists()
     importing = Import.objects.get()
     assert (importing.state, bool(importing.file)) == (ImportState.CANCELLED, False)
-    assert "20 rows read, 19 stored" in said("import_comparisons", path, "--skip-bad")
+    assert "20 rows read, 19 imported" in said("import_comparisons", path, "--skip-bad")
     assert Comparison.objects.count() == 19
 
 
@@ -88,12 +88,12 @@ def test_what_would_be_stored_is_said_and_nothing_stored(evaluation: Evaluation,
     assert told == (
         "Models: a (1 response), b (1 response), c (1 response).\n"
         "line 4: query is missing\n"
-        "rows.jsonl: 4 rows read, 3 would be stored (queries 1, responses 3, comparisons 3), 0 unchanged, 1 bad.\n"
+        "rows.jsonl: 4 rows read, 3 would be imported (1 prompt, 3 responses, 3 comparisons), 0 duplicates, 1 invalid.\n"
     )
     assert not Query.all_rows.exists()
     importing = Import.objects.get()
     assert (importing.state, bool(importing.file)) == (ImportState.CANCELLED, False)
-    assert "queries 1, responses 3, comparisons 3" in said("import_comparisons", path, "--skip-bad")
+    assert "1 prompt, 3 responses, 3 comparisons" in said("import_comparisons", path, "--skip-bad")
 
 
 def test_an_unknown_candidate_in_a_verdict_row_is_named_by_line(evaluation: Evaluation, written: Any) -> None:
@@ -102,7 +102,7 @@ def test_an_unknown_candidate_in_a_verdict_row_is_named_by_line(evaluation: Eval
     out = io.StringIO()
     with pytest.raises(CommandError):
         call_command("import_verdicts", "study", path, stdout=out)
-    assert out.getvalue().splitlines()[1:] == ["line 2: there is no candidate “omega” in this evaluation"]
+    assert out.getvalue().splitlines()[1:] == ["line 2: model “omega” is not in this evaluation"]
     assert not Verdict.all_rows.exists()
     assert not Rater.objects.exists()
 
@@ -113,7 +113,7 @@ def test_verdicts_that_name_nobody_are_given_a_rater(evaluation: Evaluation, wri
     told = said("import_verdicts", path, "--rater", "gpt-3.5-turbo", "--format", "pandalm")
     assert told == (
         "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts.\n"
-        "results.json: 1 row read, 1 stored (verdicts 1), 0 unchanged, 0 bad.\n"
+        "results.json: 1 row read, 1 imported (1 verdict), 0 duplicates, 0 invalid.\n"
     )
     assert Verdict.objects.get().rater.name == "gpt-3.5-turbo"
 
@@ -129,7 +129,7 @@ def test_scores_are_stored_and_their_meaning_is_told(evaluation: Evaluation, wri
         "Lower scores are better: overall.\n"
         "Of every two responses to a query with scores a comparison is made, where there is none. "
         "Scores that differ by at most 0 make a tie.\n"
-        "ranks.jsonl: 2 rows read, 2 stored (scores 2), 0 unchanged, 0 bad.\n"
+        "ranks.jsonl: 2 rows read, 2 imported (2 scores), 0 duplicates, 0 invalid.\n"
     )
     assert list(Score.objects.order_by("pk").values_list("rater__name", "value")) == [("ann", 1.0), ("ann", 2.0)]
     assert RubricAspect.objects.get(version__rubric__name="imported scores").lower_is_better
@@ -143,10 +143,12 @@ def test_a_bad_score_is_named_by_line_and_nothing_is_stored(evaluation: Evaluati
     out = io.StringIO()
     with pytest.raises(CommandError) as error:
         call_command("import_scores", "study", path, stdout=out)
-    assert str(error.value) == "s.csv has 1 bad row: mend the file, or store it without."
+    assert str(error.value) == "s.csv has 1 invalid row. Fix the file, or import the valid rows only."
     assert out.getvalue().splitlines()[1:] == ["line 3: value “high” is not a number such as 4 or 3.5"]
     assert not Score.all_rows.exists()
-    assert said("import_scores", path, "--skip-bad").endswith("2 rows read, 1 stored (scores 1), 0 unchanged, 1 bad.\n")
+    assert said("import_scores", path, "--skip-bad").endswith(
+        "2 rows read, 1 imported (1 score), 0 duplicates, 1 invalid.\n"
+    )
 
 
 def test_what_scores_cannot_mean_is_said_in_one_line(evaluation: Evaluation, written: Any) -> None:
@@ -176,7 +178,7 @@ def test_responses_are_paired_as_asked(evaluation: Evaluation, written: Any) -> 
     path = written(encode_jsonl(rows))
     assert "comparisons 3)" in said("import_comparisons", path, "--pair", "baseline:beta")
     assert "comparisons 3)" in said("import_comparisons", path, "--pair", "all")
-    assert "4 rows read, 0 stored, 4 unchanged" in said("import_comparisons", path, "--pair", "all")
+    assert "4 rows read, 0 imported, 4 unchanged" in said("import_comparisons", path, "--pair", "all")
     assert Comparison.objects.count() == 6
 
 
@@ -205,7 +207,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
 def test_a_baseline_that_is_nowhere_is_refused(evaluation: Evaluation, written: Any) -> None:
     path = written(encode_jsonl([{"query_id": "q", "query": "Why?", "candidate": "alpha", "response": "x"}]))
     assert refused("import_comparisons", path, "--pair", "baseline:omega") == (
-        "There is no candidate “omega” to pair the others with. Known: alpha."
+        "The baseline model “omega” does not exist. Choose one of: alpha."
     )
 
 
@@ -256,11 +258,11 @@ def test_a_folder_is_imported_and_kept_as_one_zip(evaluation: Evaluation, tmp_pa
     (folder / "train" / "data-00000-of-00001.arrow").write_bytes(
         as_arrow_stream([comparison_row(), comparison_row("q2")])
     )
-    assert "saved.zip: 2 rows read, 2 stored" in said("import_comparisons", str(folder))
+    assert "saved.zip: 2 rows read, 2 imported" in said("import_comparisons", str(folder))
     importing = Import.objects.get()
     assert hashlib.sha256(importing.file.read()).hexdigest() == importing.sha256
     assert Comparison.objects.get(query__key="q2").metadata == {"split": "train"}
-    assert "0 stored, 2 unchanged" in said("import_comparisons", importing.file.path)
+    assert "0 imported, 2 unchanged" in said("import_comparisons", importing.file.path)
     assert not list(Path(settings.SCRATCH_DIR).glob("*.upload*"))
 
 
@@ -292,7 +294,7 @@ def test_columns_are_mapped_set_and_translated_and_that_is_remembered(evaluation
         *("--set", "query_id=#text", "candidate_a=m1", "candidate_b=m2", "rater=ann", "rater_kind=human"),
         *("--choice", "First=A", "--remember"),
     )
-    assert "1 stored (queries 1, responses 2, comparisons 1, verdicts 1)" in told
+    assert "1 imported (1 prompt, 2 responses, 1 comparison, 1 verdict)" in told
     path = written(b"prompt,left,right,winner\nWho?,Me.,You.,first\n", "arena.csv")
     assert "fit no known format" in refused("import_comparisons", path, "--as-it-is")
     assert "first=left: a choice is one of A, B, tie" in refused("import_comparisons", path, "--choice", "first=left")
@@ -322,7 +324,7 @@ def test_a_hostile_file_is_refused_by_the_command_in_one_line(
 
 def test_a_table_of_ones_own_is_told_the_options_with_which_it_comes_in(evaluation: Evaluation, written: Any) -> None:
     path = written(b"question,gpt4_answer,claude answer,preferred,annotator\nWhy?,x,y,Claude,ann\n", "own.csv")
-    _, _, options = refused("import_comparisons", path).partition(" Perhaps: ")
+    _, _, options = refused("import_comparisons", path).partition(" Try: ")
     said("import_comparisons", path, *shlex.split(options))
     verdict = Verdict.objects.get()
     assert (verdict.choice, verdict.rater.name, verdict.comparison.response_a.candidate.name) == ("A", "ann", "claude")
@@ -343,9 +345,9 @@ def test_the_model_is_named_by_the_option_the_column_or_the_file(evaluation: Eva
 @pytest.mark.parametrize(
     ("decided", "told", "texts"),
     [
-        ("keep", "1 stored", ["New.", "Old."]),
-        ("replace", "1 stored", ["New."]),
-        ("skip", "0 stored, 0 unchanged, 1 skipped, 0 bad", ["Old."]),
+        ("keep", "1 imported", ["New.", "Old."]),
+        ("replace", "1 imported", ["New."]),
+        ("skip", "0 imported, 0 duplicates, 1 skipped, 0 invalid", ["Old."]),
     ],
 )
 def test_what_happens_to_a_second_response_is_an_option(
@@ -354,7 +356,7 @@ def test_what_happens_to_a_second_response_is_an_option(
     row = {"query_id": "q1", "query": "Why?", "candidate": "alpha"}
     said("import_comparisons", written(encode_jsonl([{**row, "response": "Old."}])))
     path = written(encode_jsonl([{**row, "response": "New."}]))
-    assert "1 bad row" in refused("import_comparisons", path)
+    assert "1 invalid row" in refused("import_comparisons", path)
     assert told in said("import_comparisons", path, "--new-response", decided)
     assert sorted(one.text for one in Response.objects.all()) == texts
 
@@ -405,7 +407,7 @@ def test_labels_that_are_numbers_are_asked_for(evaluation: Evaluation, written: 
     rows = [{"prompt": f"{one}?", "response 1": "a", "response 2": "b", "label": one} for one in labels]
     told = refused("import_comparisons", written(encode_jsonl(rows)))
     words = " ".join(f"{one}=CHOICE" for one in sorted(map(str, labels)))
-    assert told.endswith(f"--choice {words} with A, B, tie, both_bad for each CHOICE, as “label” means it.")
+    assert told.endswith(f"--choice {words} with A, B, tie, both_bad for each CHOICE.")
     assert not Comparison.all_rows.exists()
 
 

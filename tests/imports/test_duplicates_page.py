@@ -30,7 +30,7 @@ def test_an_import_counts_queries_that_are_here_under_another_id(evaluation: Eva
         comparison_row("q1"),
     ]
     told = preview_rows(evaluation, encode_jsonl(rows)).summary.warnings
-    assert told[0].startswith("1 query is here already under another id")
+    assert told[0].startswith("1 prompt exists under another id")
 
 
 def test_of_a_long_file_every_query_is_looked_for(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_of_a_long_file_every_query_is_looked_for(evaluation: Evaluation, monkey
     assert (
         preview_rows(evaluation, encode_jsonl([*rows, comparison_row("a", query="why", candidate_b="gamma")]))
         .summary.warnings[0]
-        .startswith("3 queries are here already under another id")
+        .startswith("3 prompts exist under another id")
     )
 
 

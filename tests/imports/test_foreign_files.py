@@ -115,7 +115,7 @@ def test_questions_answers_judgments_and_votes_of_mt_bench_meet() -> None:
 def test_an_answer_whose_question_is_not_here_says_that_it_comes_first() -> None:
     importing = preview_rows(make_evaluation(), encode_jsonl([answer("alpaca")]))
     assert [bad["reason"] for bad in importing.bad_rows] == [
-        "there is no query “111” in this evaluation: its words are in another file, import that one first"
+        "prompt “111” is not in this evaluation. Import the file with the prompts first, import that one first"
     ]
 
 
@@ -162,7 +162,7 @@ def test_a_judgment_that_may_be_of_two_comparisons_is_a_bad_row() -> None:
         import_rows(evaluation, row)
     importing = preview_rows(evaluation, encode_jsonl([JUDGMENT]))
     assert importing.bad_rows == [
-        {"line": 1, "reason": "query “u1” has 2 comparisons of “mine”: the row does not name the other candidate"}
+        {"line": 1, "reason": "prompt “u1” has 2 comparisons of “mine”: the row does not name the other candidate"}
     ]
     import_rows(evaluation, JUDGMENT, constants={"baseline": "two"})
     assert {one.comparison.response_b.candidate.name for one in Verdict.objects.all()} == {"two"}
@@ -173,7 +173,7 @@ def test_a_verdict_on_one_candidate_twice_is_of_no_comparison() -> None:
     import_rows(evaluation, comparison_row("u1"))
     told = {"query_id": "u1", "candidate_a": "beta", "candidate_b": "beta", "choice": "A", "rater": "ann"}
     (bad,) = preview_rows(evaluation, encode_jsonl([{**told, "rater_kind": "human"}])).bad_rows
-    assert bad["reason"] == "query “u1” has no comparison of “beta” and “beta”"
+    assert bad["reason"] == "prompt “u1” has no comparison of “beta” and “beta”"
 
 
 # ---- unpaired preferences, and rows with more than text ---------------------------------------------------

@@ -35,10 +35,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 def upload(
     client: Client, evaluation: Evaluation, content: bytes, name: str = "rows.jsonl", **fields: str
 ) -> HttpResponse:
-    return client.post(  # type: ignore[return-value]
-        reverse("import_new", args=[evaluation.slug]),
-        {"file": SimpleUploadedFile(name, content), "format": "auto", "pair": "all", **fields},
-    )
+    """Upload a file, and change these options on its card."""
+    address = reverse("imports", args=[evaluation.slug])
+    answer = client.post(address, {"file": SimpleUploadedFile(name, content)})
+    if fields and answer.status_code == 302:
+        options = {"format": "auto", "pair": "all", **fields}
+        pk = Import.objects.latest("pk").pk
+        sent = {f"{pk}-{field}": value for field, value in options.items()}
+        answer = client.post(reverse("imports_store", args=[evaluation.slug]), sent)
+    return answer  # type: ignore[return-value]
 
 
 def page(client: Client, name: str, importing: Import) -> str:
@@ -53,27 +58,25 @@ def press(client: Client, name: str, importing: Import, **fields: str) -> HttpRe
 
 def test_the_empty_list_says_how_to_fill_it(manager_signed_in: Client, evaluation: Evaluation) -> None:
     text = html_of(manager_signed_in.get(reverse("imports", args=[evaluation.slug])))
-    assert "Nothing was imported yet" in text
-    assert reverse("import_new", args=[evaluation.slug]) in text
+    assert "No data yet" in text
+    assert '<input type="file" name="file" id="id_file" multiple' in text
 
 
 def test_a_file_is_shown_before_anything_of_it_is_stored(manager_signed_in: Client, evaluation: Evaluation) -> None:
     rows = [comparison_row(f"q{number}", query="Why **blue**?") for number in range(5)]
     answer = upload(manager_signed_in, evaluation, encode_jsonl(rows))
     importing = Import.objects.get()
-    assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
+    assert answer["Location"] == reverse("imports", args=[evaluation.slug])
     text = page(manager_signed_in, "import", importing)
-    assert "Store 5 rows" in text
-    assert "That makes" in text
-    assert "5 queries, 10 responses, 5 comparisons" in " ".join(text.split())
-    assert "Read as comparisons – a query and two responses in each row." in text
+    assert "Import 5 rows" in text
+    assert "Format: Comparisons. 5 prompts, 10 responses, 5 comparisons" in text
     assert "Why <strong>blue</strong>?" in text
     assert not Comparison.all_rows.exists()
 
 
 def test_the_page_says_which_format_was_recognised(manager_signed_in: Client, evaluation: Evaluation) -> None:
     upload(manager_signed_in, evaluation, encode_jsonl([{"prompt": "Why?", "chosen": "So.", "rejected": "No."}]))
-    assert "Read as preferences – chosen and rejected" in page(manager_signed_in, "import", Import.objects.get())
+    assert "Format: Preferences." in page(manager_signed_in, "import", Import.objects.get())
 
 
 def test_comparisons_of_responses_are_counted_before_any_is_made(
@@ -82,18 +85,18 @@ def test_comparisons_of_responses_are_counted_before_any_is_made(
     rows = [{"query_id": "q1", "query": "Why?", "candidate": name, "response": name} for name in ("alpha", "beta")]
     upload(manager_signed_in, evaluation, encode_jsonl(rows), pair="baseline", baseline="beta")
     text = page(manager_signed_in, "import", Import.objects.latest("pk"))
-    assert "1 query, 2 responses, 1 comparison." in " ".join(text.split())
-    assert "When the responses are in, 1 comparison will be made of them: baseline:beta." in text
+    assert "1 prompt, 2 responses, 1 comparison" in text
+    assert "1 comparison will be created (pairing: baseline:beta)." in text
     assert not Comparison.all_rows.exists()
     import_rows(evaluation, *rows)
     upload(manager_signed_in, evaluation, encode_jsonl(rows))
     text = page(manager_signed_in, "import", Import.objects.latest("pk"))
-    assert "No comparison will be made of the responses (all)" in text
-    assert "storing it changes nothing" in text
+    assert "No pairs yet" in text
+    assert "Everything in this file is already here." in text
     Comparison.objects.all().delete()
     upload(manager_signed_in, evaluation, encode_jsonl(rows))
     importing = Import.objects.latest("pk")
-    assert "Make 1 comparison<" in page(manager_signed_in, "import", importing)
+    assert "Create 1 comparison<" in page(manager_signed_in, "import", importing)
     press(manager_signed_in, "import_store", importing)
     continue_import(Import.objects.get(pk=importing.pk))
     assert Comparison.objects.count() == 1
@@ -104,7 +107,7 @@ def test_every_bad_row_stands_by_its_line(manager_signed_in: Client, evaluation:
     lines[16] = b"{"
     upload(manager_signed_in, evaluation, b"\n".join(lines))
     text = page(manager_signed_in, "import", Import.objects.get())
-    assert "Store without the 1 bad row<" in text
+    assert "Import 29 valid rows<" in text
     assert '<td class="number">17</td><td>not valid JSON: expecting property name' in text
 
 
@@ -124,8 +127,8 @@ def test_storing_runs_in_the_background_and_the_page_follows_it(
     answer = manager_signed_in.get(reverse("import_progress", args=[evaluation.slug, importing.pk]))
     assert answer["HX-Refresh"] == "true"
     text = page(manager_signed_in, "import", importing)
-    assert "What was stored" in text
-    assert "Look at the comparisons" in text
+    assert "Imported" in text
+    assert "Run a judge" in text
 
 
 def test_bad_rows_are_left_out_only_where_that_is_asked_for(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -133,11 +136,11 @@ def test_bad_rows_are_left_out_only_where_that_is_asked_for(manager_signed_in: C
     importing = Import.objects.get()
     refused = press(manager_signed_in, "import_store", importing)
     assert refused.status_code == 422
-    assert "has 1 bad row: mend the file, or store it without." in html_of(refused)
+    assert "has 1 invalid row. Fix the file, or import the valid rows only." in html_of(refused)
     assert press(manager_signed_in, "import_store", importing, skip_bad="1").status_code == 302
     continue_import(Import.objects.get())
     assert Comparison.objects.count() == 1
-    assert "These were left out." in page(manager_signed_in, "import", importing)
+    assert "Not imported." in page(manager_signed_in, "import", importing)
 
 
 def test_a_checked_file_can_be_discarded(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -145,7 +148,7 @@ def test_a_checked_file_can_be_discarded(manager_signed_in: Client, evaluation: 
     press(manager_signed_in, "import_cancel", Import.objects.get())
     importing = Import.objects.get()
     assert importing.state == ImportState.CANCELLED
-    assert "Nothing of the file is stored" in page(manager_signed_in, "import", importing)
+    assert "Nothing was imported" in page(manager_signed_in, "import", importing)
     assert press(manager_signed_in, "import_cancel", importing).status_code == 422
 
 
@@ -169,7 +172,7 @@ def test_what_failed_can_be_stored_again(manager_signed_in: Client, evaluation: 
     fail_import(importing, "Interrupted.")
     text = page(manager_signed_in, "import", importing)
     assert "Interrupted." in text
-    assert "Store it again" in text
+    assert "Retry" in text
     press(manager_signed_in, "import_store", importing)
     continue_import(Import.objects.get())
     assert Comparison.objects.count() == 1
@@ -182,9 +185,9 @@ def test_a_long_file_is_checked_in_the_background(
     upload(manager_signed_in, evaluation, encode_jsonl([comparison_row()]))
     importing = Import.objects.get()
     assert waiting("import") == [importing.pk]
-    assert "Waiting for a worker." in page(manager_signed_in, "import", importing)
+    assert "Waiting for a worker" in page(manager_signed_in, "import", importing)
     continue_import(importing)
-    assert "Store 1 row<" in page(manager_signed_in, "import", importing)
+    assert "Import 1 row<" in page(manager_signed_in, "import", importing)
 
 
 def test_verdicts_are_shown_in_the_words_of_the_file(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -194,8 +197,8 @@ def test_verdicts_are_shown_in_the_words_of_the_file(manager_signed_in: Client, 
     )
     text = page(manager_signed_in, "import", Import.objects.latest("pk"))
     assert 'A <span class="muted">beta</span>' in text
-    assert "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts." in text
-    assert "1 row names the candidates in the other order." in text
+    assert "No rubric of this evaluation has the aspect overall." in text
+    assert "1 row names the models in reverse order" in text
 
 
 def test_scores_are_shown_with_what_they_mean(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -209,10 +212,10 @@ def test_scores_are_shown_with_what_they_mean(manager_signed_in: Client, evaluat
     assert '<td class="number">2.5</td>' in text
     assert "Lower scores are better: overall." in text
     assert "Scores that differ by at most 0.5 make a tie." in text
-    assert "there is no candidate “omega” in this evaluation" in text
+    assert "model “omega” is not in this evaluation" in text
     press(manager_signed_in, "import_store", importing, skip_bad="1")
     continue_import(Import.objects.get(pk=importing.pk))
-    assert "See how raters agree" in page(manager_signed_in, "import", importing)
+    assert "See results" in page(manager_signed_in, "import", importing)
 
 
 def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
@@ -224,12 +227,12 @@ def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
     scores = [score_row(), score_row(candidate="beta")]
     import_rows(evaluation, *scores)
     upload(manager_signed_in, evaluation, encode_jsonl(scores))
-    assert "storing it changes nothing" in page(manager_signed_in, "import", Import.objects.latest("pk"))
+    assert "Everything in this file is already here." in page(manager_signed_in, "import", Import.objects.latest("pk"))
     upload(manager_signed_in, evaluation, encode_jsonl(scores), derive_pairs="0")
     importing = Import.objects.latest("pk")
     text = page(manager_signed_in, "import", importing)
-    assert "storing it changes nothing" not in text
-    assert "Make 1 comparison<" in text
+    assert "Everything in this file is already here." not in text
+    assert "Create 1 comparison<" in text
     press(manager_signed_in, "import_store", importing)
     continue_import(Import.objects.get(pk=importing.pk))
     assert Comparison.objects.count() == 1
@@ -265,15 +268,14 @@ def test_a_file_that_is_too_large_is_refused_with_the_limit(
     settings.MAX_UPLOAD_BYTES = 2 * 1024 * 1024
     answer = upload(manager_signed_in, evaluation, b"x" * (2 * 1024 * 1024 + 1))
     assert answer.status_code == 422
-    assert "The file is larger than 2 MB, the most that this server takes." in html_of(answer)
+    assert "The file is larger than 2 MB, the limit of this server." in html_of(answer)
 
 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"mapping": "prompt"}, "“prompt” is not of the form column=field."),
-        ({"pair": "baseline"}, "Name the candidate."),
-        ({"pair": "random"}, "Say how many."),
+        ({"pair": "baseline"}, "Choose the baseline model."),
+        ({"pair": "random"}, "Enter the number of random pairs per prompt."),
         ({"derive_pairs": "-1"}, "Ensure this value is greater than or equal to 0."),
     ],
 )
@@ -285,10 +287,10 @@ def test_what_is_asked_for_must_be_whole(
     assert sentence in html_of(answer)
 
 
-def test_columns_prefix_and_rater_are_taken_from_the_form(manager_signed_in: Client, evaluation: Evaluation) -> None:
+def test_prefix_and_rater_are_taken_from_the_card(manager_signed_in: Client, evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row("n-q1"))
-    row = {"id": "q1", "candidate_a": "alpha", "candidate_b": "beta", "choice": "tie"}
-    fields = {"mapping": "id = query_id\n", "id_prefix": "n-", "rater": "ann", "rater_kind": "human"}
+    row = {"query_id": "q1", "candidate_a": "alpha", "candidate_b": "beta", "choice": "tie"}
+    fields = {"id_prefix": "n-", "rater": "ann", "rater_kind": "human"}
     upload(manager_signed_in, evaluation, encode_jsonl([row]), **fields)
     importing = Import.objects.latest("pk")
     assert (importing.rows_stored, importing.bad_rows) == (1, [])
@@ -300,7 +302,6 @@ def test_only_who_may_change_an_evaluation_sees_its_imports(client: Client, eval
     client.force_login(make_member(evaluation, role))
     for name, of in [
         ("imports", []),
-        ("import_new", []),
         ("import", [importing.pk]),
         ("import_progress", [importing.pk]),
     ]:
@@ -350,7 +351,8 @@ def test_what_may_hold_more_than_it_is_long_is_checked_in_the_background(
         importing = Import.objects.latest("pk")
         assert waiting("import")[-1] == importing.pk
         continue_import(importing)
-        assert "Store 3 rows" in page(manager_signed_in, "import", importing)
+        assert "Import 3 rows" in page(manager_signed_in, "import", importing)
+        press(manager_signed_in, "import_cancel", importing)
 
 
 def test_a_packed_file_that_breaks_off_is_refused_on_its_page_and_not_kept(
@@ -408,11 +410,11 @@ def test_a_hostile_upload_is_refused_in_one_sentence_on_the_page(
 
 def test_the_preview_begins_with_the_models(manager_signed_in: Client, evaluation: Evaluation) -> None:
     row = {"query_id": "q1", "query": "Why?", "response": "x", "candidate": "alpha"}
-    answer = upload(manager_signed_in, evaluation, encode_jsonl([row]), candidate="omega")
-    text = " ".join(html_of(manager_signed_in.get(answer["Location"])).split())
-    assert "Model, as given for the whole file: omega (1 response)." in text
-    assert "names “alpha” (1 row): not used." in text
-    assert text.index("Model, as given") < text.index("row read")
+    upload(manager_signed_in, evaluation, encode_jsonl([row]), candidate="omega")
+    text = page(manager_signed_in, "import", Import.objects.get())
+    assert "Model (set for the whole file): omega (1 response)." in text
+    assert "names “alpha” (1 row)" in text
+    assert text.index("Model (set") < text.index("<dt>row</dt>")
 
 
 def test_what_happens_to_a_second_response_is_chosen_on_the_form(
@@ -420,25 +422,32 @@ def test_what_happens_to_a_second_response_is_chosen_on_the_form(
 ) -> None:
     import_rows(evaluation, comparison_row())
     rows = encode_jsonl([comparison_row(response_a="Other.")])
-    refused = upload(manager_signed_in, evaluation, rows)
-    assert "already has another response to query" in html_of(manager_signed_in.get(refused["Location"]))
-    skipped = upload(manager_signed_in, evaluation, rows, new_response="skip")
-    assert "<dt>skipped</dt><dd>1</dd>" in html_of(manager_signed_in.get(skipped["Location"]))
+    asked = html_of(manager_signed_in.get(upload(manager_signed_in, evaluation, rows)["Location"]))
+    assert "1 response differs from an existing one" in asked
+    assert 'name="do" value="import"' not in asked  # nothing is imported before somebody decides
+    importing = Import.objects.latest("pk")
+    assert "already has another response to prompt" in page(manager_signed_in, "import", importing)
+    answer = manager_signed_in.post(
+        reverse("imports_store", args=[evaluation.slug]), {"do": "import", "ready": importing.pk}
+    )
+    assert answer.status_code == 422
+    assert "has responses that differ. Choose what to do with them." in html_of(answer)
+    upload(manager_signed_in, evaluation, rows, new_response="skip")
+    assert "<dt>skipped</dt><dd>1</dd>" in page(manager_signed_in, "import", Import.objects.latest("pk"))
 
 
 def test_an_import_is_undone_with_one_button(manager_signed_in: Client, evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row())
     page = reverse("import", args=[evaluation.slug, importing.pk])
     text = " ".join(html_of(manager_signed_in.get(page)).split())
-    assert "Removes 1 query, 2 responses, 1 comparison." in text
     assert "Undo import" in text
     answer = manager_signed_in.post(reverse("import_undo", args=[evaluation.slug, importing.pk]), follow=True)
-    assert "rows.jsonl is undone." in html_of(answer)
+    assert "Import of rows.jsonl undone." in html_of(answer)
     assert waiting("undo_import") == [importing.pk]
     work_once("undo_import", importing.pk)
     assert not Comparison.all_rows.exists()
     text = html_of(manager_signed_in.get(page))
-    assert "The import was undone." in text
+    assert "This import was undone." in text
     assert "Undo import" not in text
 
 

@@ -121,6 +121,4 @@ def test_a_file_that_brings_comparisons_foresees_no_pairs(evaluation: Evaluation
 def test_many_comparisons_at_once_are_warned_of(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluations.imports.preview.CONFIRMED_ABOVE", 5)
     importing = preview_rows(evaluation, encode_jsonl([response("q1", name) for name in NAMES]))
-    assert importing.summary.warnings == [
-        "That makes 6 comparisons at once: pair against a baseline or at random for fewer."
-    ]
+    assert importing.summary.warnings == ["This creates 6 comparisons. For fewer, pair with a baseline or at random."]

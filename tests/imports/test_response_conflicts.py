@@ -31,13 +31,13 @@ def bad(importing: Import) -> list[tuple[int, str]]:
     return [(one["line"], one["reason"]) for one in importing.bad_rows]
 
 
-HOW = "Number samples in a column “sample”, or choose to keep, replace or skip"
+HOW = "Keep both, replace the other or skip this row, or number the samples in a column “sample”"
 
 
 def test_within_a_file_the_second_is_bad_and_names_the_line_of_the_first(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([answer("Because."), answer("No idea.")]))
     assert bad(importing) == [
-        (2, f"“alpha” already has another response to query “q1”, in line 1 (“Because.”): not “No idea.”. {HOW}")
+        (2, f"“alpha” already has another response to prompt “q1” in line 1 (“Because.”): not “No idea.”. {HOW}")
     ]
 
 
@@ -46,14 +46,14 @@ def test_the_first_is_found_across_batches_of_a_file(evaluation: Evaluation) -> 
     importing = preview_rows(evaluation, encode_jsonl([*rows, answer("No.", "q7"), answer("Because 8.", "q8")]))
     ((line, reason),) = bad(importing)
     assert (line, importing.rows_stored, importing.rows_unchanged) == (4_501, 4_500, 1)
-    assert reason.startswith("“alpha” already has another response to query “q7”, in line 8 (“Because 7.”): not “No.”")
+    assert reason.startswith("“alpha” already has another response to prompt “q7” in line 8 (“Because 7.”): not “No.”")
 
 
 def test_against_what_is_stored_the_second_names_the_import(evaluation: Evaluation) -> None:
     first = import_rows(evaluation, answer("Because."))
     importing = preview_rows(evaluation, encode_jsonl([answer("No.")]))
     ((_, reason),) = bad(importing)
-    assert f"stored by import {first.pk} (“Because.”): not “No.”" in reason
+    assert f"from import {first.pk} (“Because.”): not “No.”" in reason
 
 
 def test_a_long_text_is_cut_and_lines_are_joined_in_the_sentence(evaluation: Evaluation) -> None:
@@ -67,7 +67,7 @@ def test_rows_of_comparisons_are_held_to_the_same_rule(evaluation: Evaluation) -
     rows = [comparison_row(), comparison_row(candidate_b="gamma", response_b="x"), comparison_row(response_b="Other.")]
     ((line, reason),) = bad(preview_rows(evaluation, encode_jsonl(rows)))
     assert line == 3
-    assert "“beta” already has another response to query “q1”, in line 1 (“It reflects the sea.”)" in reason
+    assert "“beta” already has another response to prompt “q1” in line 1 (“It reflects the sea.”)" in reason
 
 
 def test_a_bad_row_gives_its_candidate_no_response(evaluation: Evaluation) -> None:
@@ -104,7 +104,7 @@ def test_a_sample_with_another_text_under_the_same_number_is_bad(evaluation: Eva
     ((line, reason),) = bad(preview_rows(evaluation, encode_jsonl(rows)))
     assert (line, reason.partition(":")[0]) == (
         3,
-        "sample 2 of “alpha” already has another response to query “q1”, in line 2 (“Two.”)",
+        "sample 2 of “alpha” already has another response to prompt “q1” in line 2 (“Two.”)",
     )
     import_rows(evaluation, *rows[:2])
     ((line, reason),) = bad(
@@ -125,7 +125,7 @@ def test_a_response_without_a_number_is_no_sample_beside_numbered_ones(evaluatio
 def test_texts_that_look_alike_are_said_to() -> None:
     rows = [answer("One."), answer("One. ")]
     ((_, reason),) = bad(preview_rows(make_evaluation(), encode_jsonl(rows)))
-    assert "in line 1 (“One.”): not “One.”, which begins alike or differs in blank space." in reason
+    assert "in line 1 (“One.”): not “One.” (they differ later, or in whitespace)." in reason
 
 
 def test_samples_of_comparisons_are_numbered_too(evaluation: Evaluation) -> None:
@@ -249,14 +249,14 @@ def test_a_file_does_not_replace_what_it_brought_itself(evaluation: Evaluation) 
         evaluation, encode_jsonl([answer("New."), answer("Newer.")]), new_response=NewResponse.REPLACE
     )
     ((line, reason),) = bad(importing)
-    assert (line, reason.rpartition(". ")[2]) == (2, "A file cannot replace its own")
+    assert (line, reason.rpartition(". ")[2]) == (2, "A file cannot replace its own responses")
     assert "in line 1 (“New.”)" in reason
 
 
 def test_of_several_responses_none_is_replaced(evaluation: Evaluation) -> None:
     import_rows(evaluation, answer("One."), answer("Two."), new_response=NewResponse.KEEP)
     importing = preview_rows(evaluation, encode_jsonl([answer("Three.")]), new_response=NewResponse.REPLACE)
-    assert "It has 2 of them: which one to replace is not clear" in bad(importing)[0][1]
+    assert "It has 2 responses, so it is unclear which to replace" in bad(importing)[0][1]
 
 
 def test_an_import_that_replaced_something_is_not_undone(evaluation: Evaluation) -> None:

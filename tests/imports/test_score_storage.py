@@ -109,10 +109,10 @@ def test_the_same_scores_twice_change_nothing_and_another_value_is_bad(compared:
     assert (again.rows_stored, again.rows_unchanged) == (0, 4)
     assert len(scales(compared)) == 1
     assert one_reason(compared, score_row(sample=1, value=4)) == (
-        "the same score stands here already with the value 5, not 4"
+        "the same score in this evaluation has the value 5, not 4"
     )
     assert one_reason(compared, score_row(sample=7, value=0.1), score_row(sample=7, value=0.30000000000000004)) == (
-        "the same score stands in line 1 with the value 0.1, not 0.30000000000000004"
+        "the same score in line 1 has the value 0.1, not 0.30000000000000004"
     )
 
 
@@ -132,7 +132,7 @@ def test_a_failure_to_score_is_a_call_without_an_answer(compared: Evaluation) ->
     assert scales(compared) == [(1, "overall", 3, 3, 0, False)]
     assert import_rows(compared, row, {**row, "aspect": "style"}, {**row, "value": 3}).rows_unchanged == 3
     assert one_reason(compared, {**row, "value": "failed"}) == (
-        "the same score stands here already with the value refused, not failed"
+        "the same score in this evaluation has the value refused, not failed"
     )
 
 
@@ -151,17 +151,17 @@ def test_a_cancelled_import_takes_its_failures_with_it(compared: Evaluation) -> 
 def test_a_contradiction_is_found_across_batches_of_a_file(compared: Evaluation) -> None:
     many = [score_row(sample=sample, value=sample % 5) for sample in range(2_100)]
     assert one_reason(compared, *many, score_row(sample=3, value=9)) == (
-        "the same score stands in line 4 with the value 3, not 9"
+        "the same score in line 4 has the value 3, not 9"
     )
 
 
 @pytest.mark.parametrize(
     ("change", "because"),
     [
-        ({"key": "q9"}, "there is no query “q9” in this evaluation"),
-        ({"candidate": "omega"}, "there is no candidate “omega” in this evaluation"),
-        ({"candidate": "gamma"}, "query “q1” has no response of “gamma”"),
-        ({"key": "q2", "candidate": "beta"}, "query “q2” has 2 responses of “beta”: which one is not clear"),
+        ({"key": "q9"}, "prompt “q9” is not in this evaluation"),
+        ({"candidate": "omega"}, "model “omega” is not in this evaluation"),
+        ({"candidate": "gamma"}, "prompt “q1” has no response of “gamma”"),
+        ({"key": "q2", "candidate": "beta"}, "prompt “q2” has 2 responses of “beta”: which one is not clear"),
     ],
 )
 def test_a_score_on_what_is_not_here_is_bad(compared: Evaluation, change: dict[str, Any], because: str) -> None:
@@ -184,13 +184,13 @@ def test_nobody_who_works_here_is_given_imported_scores(compared: Evaluation) ->
 def test_who_gave_verdicts_on_an_aspect_gives_it_no_scores_nor_the_other_way_round(compared: Evaluation) -> None:
     import_rows(compared, verdict_row())
     assert one_reason(compared, score_row(aspect="depth"), score_row(rater="bob"), score_row()) == (
-        "verdicts of “ann” on overall are here already, and would count beside these scores: "
-        "give the aspect of the scores another name"
+        "“ann” already has verdicts on overall, which would count twice with these scores. "
+        "Rename the aspect of the scores"
     )
     import_rows(compared, score_row(aspect="depth"), score_row(rater="bob"))
     assert one_reason(compared, verdict_row(rater="carl"), verdict_row(aspect="depth")) == (
-        "scores of “ann” on depth are here already, and would count beside these verdicts: "
-        "give the aspect of the verdicts another name"
+        "“ann” already has scores on depth, which would count twice with these verdicts. "
+        "Rename the aspect of the verdicts"
     )
 
 
@@ -233,11 +233,11 @@ def test_of_an_aspect_the_same_end_is_better_throughout(compared: Evaluation) ->
     with pytest.raises(InputRefused) as refused:
         preview_rows(compared, encode_jsonl([score_row(candidate="beta", value=2)]))
     assert str(refused.value) == (
-        "Of the scores of overall that are here already the lower one is better: "
+        "For overall, lower scores are better in this evaluation. "
         "say the same of this file, or give its aspect another name."
     )
     import_rows(compared, score_row(candidate="beta", aspect="depth", value=2))
-    with pytest.raises(InputRefused, match="Of the scores of depth that are here already the higher one is better"):
+    with pytest.raises(InputRefused, match="For depth, higher scores are better in this evaluation"):
         preview_rows(compared, encode_jsonl([score_row(aspect="depth")]), lower_is_better=True)
 
 
@@ -248,7 +248,7 @@ def test_a_direction_that_was_settled_since_the_check_stores_nothing(compared: E
     continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
-    assert importing.reason.startswith("Of the scores of overall that are here already the lower one is better")
+    assert importing.reason.startswith("For overall, lower scores are better in this evaluation")
     assert Score.all_rows.get().rater.name == "bob"
 
 
@@ -278,8 +278,7 @@ def test_another_margin_is_told_and_holds_for_the_scores_that_are_here(compared:
     again = import_rows(compared, *rows, derive_pairs=2)
     assert again.rows_unchanged == 2
     assert again.summary.warnings[1:] == [
-        "The margin of a tie was 1 for overall and becomes 2: "
-        "choices derived from its scores that are here already change with it."
+        "The margin of a tie was 1 for overall and becomes 2: Choices derived from existing scores change with it."
     ]
     assert [(version, margin) for version, _, _, _, margin, _ in scales(compared)] == [(1, 1.0), (2, 2.0)]
     changed = Rater.objects.get(name="ann").verdicts_changed_at

@@ -148,7 +148,7 @@ def test_the_same_query_id_with_another_query_is_bad(
 def test_conflicts_are_found_across_batches_of_a_file(evaluation: Evaluation) -> None:
     rows = [comparison_row(f"q{number}") for number in range(600)]
     assert one_reason(evaluation, *rows, comparison_row("q1", query="Another?")) == (
-        "query “q1” stands in line 2 with another text"
+        "prompt “q1” has another text in line 2"
     )
 
 
@@ -172,7 +172,7 @@ def test_nothing_of_a_file_with_a_bad_row_is_stored(evaluation: Evaluation) -> N
     importing = preview_rows(evaluation, encode_jsonl([comparison_row(), comparison_row("q2", response_b=None)]))
     with pytest.raises(InputRefused) as refused:
         start_storing(importing, skip_bad=False, user=None)
-    assert str(refused.value) == "rows.jsonl has 1 bad row: mend the file, or store it without."
+    assert str(refused.value) == "rows.jsonl has 1 invalid row. Fix the file, or import the valid rows only."
     assert rows_there() == {}
 
 
@@ -203,7 +203,7 @@ def test_what_became_bad_since_the_check_stores_nothing(evaluation: Evaluation) 
     importing.refresh_from_db()
     assert importing.state == ImportState.FAILED
     assert importing.reason == (
-        "Line 2: query “q1” stands here already with another text. "
+        "Line 2: prompt “q1” has another text in this evaluation. "
         "The evaluation changed since the file was checked; nothing was stored."
     )
     assert rows_there() == before
@@ -330,10 +330,10 @@ def test_the_same_verdicts_twice_change_nothing_and_another_choice_is_bad(evalua
     ]
     assert import_rows(evaluation, *rows).rows_unchanged == 4
     assert one_reason(evaluation, verdict_row(sample=1, choice="tie")) == (
-        "the same verdict stands here already with the choice B, not tie"
+        "the same verdict in this evaluation has the choice B, not tie"
     )
     assert one_reason(evaluation, verdict_row(sample=7), verdict_row(sample=7, choice="B")) == (
-        "the same verdict stands in line 1 with the choice A, not B"
+        "the same verdict in line 1 has the choice A, not B"
     )
 
 
@@ -346,12 +346,12 @@ def test_two_votes_of_a_person_are_told_apart_from_a_turned_row_of_the_same_vote
 @pytest.mark.parametrize(
     ("change", "because"),
     [
-        ({"query_id": "q9"}, "there is no query “q9” in this evaluation"),
-        ({"candidate_b": "omega"}, "there is no candidate “omega” in this evaluation"),
-        ({"candidate_b": "gamma"}, "query “q1” has no comparison of “alpha” and “gamma”"),
+        ({"query_id": "q9"}, "prompt “q9” is not in this evaluation"),
+        ({"candidate_b": "omega"}, "model “omega” is not in this evaluation"),
+        ({"candidate_b": "gamma"}, "prompt “q1” has no comparison of “alpha” and “gamma”"),
         (
             {"query_id": "q2", "candidate_b": "gamma"},
-            "query “q2” has 2 comparisons of “alpha” and “gamma”: which one is not clear",
+            "prompt “q2” has 2 comparisons of “alpha” and “gamma”: which one is not clear",
         ),
     ],
 )
@@ -382,7 +382,7 @@ def test_a_failure_of_a_judge_is_a_call_without_an_answer(evaluation: Evaluation
     assert call.judge.raters.get().verdicts_changed_at is not None
     assert import_rows(evaluation, *several).rows_unchanged == 2
     assert one_reason(evaluation, {**row, "aspect": "depth", "choice": "failed"}) == (
-        "the same verdict stands here already with the choice refused, not failed"
+        "the same verdict in this evaluation has the choice refused, not failed"
     )
 
 
@@ -394,7 +394,7 @@ def test_an_inconsistent_choice_is_a_tie_folded_from_both_orders(evaluation: Eva
     assert (stored.choice, stored.inconsistent, stored.shown) == ("tie", True, "folded")
     assert import_rows(evaluation, row).rows_unchanged == 1
     assert one_reason(evaluation, {**row, "choice": "tie", "shown_swapped": "folded"}) == (
-        "the same verdict stands here already with the choice inconsistent, not tie"
+        "the same verdict in this evaluation has the choice inconsistent, not tie"
     )
 
 

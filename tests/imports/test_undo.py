@@ -280,13 +280,13 @@ def test_after_an_undo_every_row_is_as_it_was(first: list[dict[str, Any]], secon
 def test_a_review_keeps_it_and_is_counted(evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row(), comparison_row("q2"))
     make_review(make_human(evaluation), Comparison.objects.earliest("pk"), ALL_A)
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 review or draft."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 review or draft."
 
 
 def test_judge_calls_keep_it(evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row(), comparison_row("q2"))
     run_judge_here(make_baseline_judge(evaluation))
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 4 judge calls."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 4 judge calls."
 
 
 def test_calls_that_are_only_planned_keep_it(evaluation: Evaluation) -> None:
@@ -302,14 +302,14 @@ def test_a_comment_and_a_resolution_keep_it(evaluation: Evaluation) -> None:
     aspect = evaluation.aspects.earliest("pk")
     Comment.objects.create(comparison=one, user=user, text="Hm.")
     Adjudication.objects.create(comparison=one, aspect=aspect, user=user, choice="A", reason="Right.")
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 resolution and 1 comment."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 resolution and 1 comment."
 
 
 def test_a_place_that_somebody_holds_keeps_it_until_it_lapses(evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row())
     reviewer = make_member(evaluation, Role.REVIEWER)
     assert reserve_next_comparison(evaluation, get_or_create_rater(reviewer, evaluation))
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 place that is reserved or assigned."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 place that is reserved or assigned."
     Assignment.objects.update(reserved_until=timezone.now() - timedelta(minutes=1))
     assert undo(importing).state == ImportState.UNDONE
     assert not QueueItem.objects.exists()
@@ -320,13 +320,13 @@ def test_an_export_after_it_keeps_it_but_none_before_and_no_backup(evaluation: E
     importing = import_rows(evaluation, comparison_row())
     Export.objects.create(evaluation=evaluation, format="backup", state="done", rows=3, finished_at=timezone.now())
     later = Export.objects.create(evaluation=evaluation, format="csv", state="waiting")
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 export."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 export."
     later.delete()
     # Without one row nothing left; but a folder has all comparisons beside its rows, which are preferences.
     done = {"evaluation": evaluation, "state": "done", "rows": 0, "finished_at": timezone.now()}
     Export.objects.create(format="dpo", **done)
     folder = Export.objects.create(format="hugging-face", **done)
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 export."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 export."
     folder.delete()
     assert undo(importing).state == ImportState.UNDONE
 
@@ -338,7 +338,7 @@ def test_a_comparison_by_hand_of_its_response_keeps_it(evaluation: Evaluation) -
     made = add_comparison(evaluation, written, user=None)
     if response.pk not in (made.response_a_id, made.response_b_id):  # by hand the query has another id
         Comparison.objects.filter(pk=made.pk).update(response_a=response)
-    assert refused(importing) == "rows.jsonl cannot be undone: it was used in 1 comparison added by hand."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 comparison added by hand."
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_an_import_that_builds_on_it_is_named_and_is_undone_first(
     first = import_rows(evaluation, comparison_row())
     second = import_rows(evaluation, *rows)
     assert refused(first) == (
-        f"rows.jsonl cannot be undone: import {second.pk} (rows.jsonl) builds on it. Undo that one first."
+        f"rows.jsonl can't be undone: import {second.pk} (rows.jsonl) builds on it. Undo that one first."
     )
     undo(second)
     assert undo(first).state == ImportState.UNDONE
@@ -397,7 +397,7 @@ def test_nothing_is_undone_while_another_import_is_stored_or_the_evaluation_is_a
     importing = import_rows(evaluation, comparison_row())
     other = preview_rows(evaluation, encode_jsonl([comparison_row("q2")]))
     start_storing(other, skip_bad=False, user=None)
-    assert refused(importing) == "Another import of this evaluation is being stored: wait until it is done."
+    assert refused(importing) == "Another import is in progress. Try again when it is done."
     continue_import(other)
     move_to_archive(evaluation, user=None)
     importing.evaluation.refresh_from_db()
@@ -408,7 +408,7 @@ def test_nothing_is_stored_while_an_import_is_being_undone(evaluation: Evaluatio
     importing = import_rows(evaluation, comparison_row())
     start_undo(importing, user=None)
     other = preview_rows(evaluation, encode_jsonl([comparison_row("q2")]))
-    with pytest.raises(InputRefused, match="is being undone: try again"):
+    with pytest.raises(InputRefused, match="is being undone"):
         start_storing(other, skip_bad=False, user=None)
     continue_undo(importing)
     start_storing(other, skip_bad=False, user=None)
@@ -420,7 +420,7 @@ def test_files_that_came_later_with_the_same_rows_are_named(evaluation: Evaluati
     second = import_rows(evaluation, comparison_row("q1"), comparison_row("q2"))
     first.refresh_from_db()
     assert describe_later_duplicates(first) == (
-        f"Rows of import {second.pk} (rows.jsonl) were here already, or skipped: "
+        f"Rows of import {second.pk} (rows.jsonl) were skipped as duplicates. "
         "if that was for this file's rows, import theirs again."
     )
 
@@ -431,7 +431,7 @@ def test_files_whose_rows_were_skipped_for_its_own_are_named(evaluation: Evaluat
     second = import_rows(evaluation, answers[1], new_response=NewResponse.SKIP)
     first.refresh_from_db()
     assert describe_later_duplicates(first).startswith(
-        f"Rows of import {second.pk} (rows.jsonl) were here already, or skipped"
+        f"Rows of import {second.pk} (rows.jsonl) were skipped as duplicates"
     )
 
 
@@ -485,7 +485,7 @@ def test_what_was_on_its_way_while_everything_was_hidden_keeps_the_import(evalua
     importing.refresh_from_db()
     assert (importing.state, importing.reason) == (
         ImportState.DONE,
-        "rows.jsonl cannot be undone: it was used in 1 judge call.",
+        "rows.jsonl can't be undone: it was used in 1 judge call.",
     )
     assert Comparison.objects.get() == one
     assert fill_default_queue(evaluation) == 1

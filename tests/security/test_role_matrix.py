@@ -34,7 +34,8 @@ PAGES: Final[Mapping[Action, str]] = {
     "review_span_change review_span_remove review_undo",
     Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
     "evaluation_restore evaluation_settings export_cancel families import_cancel import_map import_map_forget "
-    "import_new import_store import_undo judge_archive judge_new judge_restore judge_test pairs queue_close queue_new "
+    "imports imports_store imports_undo import_store import_undo judge_archive judge_new judge_restore judge_test "
+    "pairs queue_close queue_new "
     "queue_reopen queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
     "run_new_test run_delete judge_delete "
     "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "
@@ -50,7 +51,8 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_slice",
     Action.REVIEW: "save_review confirm_review skip_review undo_review reopen_review_for_judge keep_review_as_is "
     "save_review_draft add_span edit_span remove_span",
-    Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_families add_one_comparison "
+    Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_families rename_candidate "
+    "add_one_comparison "
     "give_comparisons upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
     "make_pairs hold_file_against put_in_one_cluster write_rubric create_rubric_from_template write_version "
     "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge try_judge start_runs estimate_runs "

@@ -30,7 +30,7 @@ def draw_random_order() -> int:
 
 def build_comparison(query: Query, first: Response, second: Response, **columns: object) -> Comparison:
     """An unsaved comparison of two responses, in which A is the candidate whose name sorts first."""
-    swapped = first.candidate.name > second.candidate.name
+    swapped = first.candidate.sort_name > second.candidate.sort_name
     response_a, response_b = (second, first) if swapped else (first, second)
     return Comparison(
         evaluation=query.evaluation,

@@ -42,11 +42,12 @@ def get_columns(request: AuthenticatedRequest, slug: str, pk: int) -> ColumnMapp
     form = build_mapping_form(importing, sheet)
     return ColumnMappingOut(
         columns=list(sheet.columns),
+        paths=list(sheet.paths),
         rows=[dict(row) for row in sheet.rows],
         words={column: list(words) for column, words in sheet.words.items()},
         fields={kind: [field.name for field in fields] for kind, fields in FIELDS_BY_FORMAT.items()},
         suggested=serialize_mapping(form.build_read_options()),
-        remembered=find_remembered_mapping(importing.evaluation, sheet.columns) is not None,
+        remembered=find_remembered_mapping(importing.evaluation, sheet.sampled_columns) is not None,
     )
 
 
@@ -75,7 +76,7 @@ def set_columns(request: AuthenticatedRequest, slug: str, pk: int, body: ColumnM
 def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     """Forget the column mapping for later files. This file keeps it."""
     importing, sheet = get_mappable_import(request, slug, pk)
-    mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
+    mapping = find_remembered_mapping(importing.evaluation, sheet.sampled_columns)
     if mapping is not None:
         forget_mapping(mapping, user=request.user)
 
@@ -83,19 +84,17 @@ def forget_columns(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 def get_mappable_import(request: AuthenticatedRequest, slug: str, pk: int) -> tuple[Import, Sheet]:
     importing = get_import_or_404(request, slug, pk)
     if importing.state not in MAPPABLE_STATES:
-        raise InputRefused(
-            f"{importing.file_name} is {importing.state}: its columns can be mapped only while it waits to be stored."
-        )
+        raise InputRefused(f"{importing.file_name} is {importing.state}. Columns can be mapped only before the import.")
     return importing, read_import_sheet(importing)
 
 
 def parse_mapping(body: ColumnMappingIn, sheet: Sheet) -> ReadOptions:
     mapped = ColumnFields(body.format, body.columns, body.values)
-    mistakes = find_faults(mapped, sheet.columns)
+    mistakes = find_faults(mapped, sheet.sources)
     if faults := [FieldError(f"body.{fault.part}.{fault.field}", fault.message) for fault in mistakes]:
-        raise Problem("invalid", f"{faults[0].field}: {faults[0].message} Nothing was done.", faults=faults)
+        raise Problem("invalid", f"{faults[0].field}: {faults[0].message}", faults=faults)
     choices = {word.strip().lower(): meaning for word, meaning in body.choices.items()}
-    return build_reading(mapped, sheet.columns, choices)
+    return build_reading(mapped, sheet, choices)
 
 
 def serialize_mapping(reading: ReadOptions) -> ColumnMappingIn:

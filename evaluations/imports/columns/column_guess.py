@@ -225,25 +225,26 @@ def find_faults(mapped: ColumnFields, known_columns: Sequence[str]) -> Iterator[
     fields = {field.name: field for field in FIELDS_BY_FORMAT[mapped.kind]}
     for name, column in mapped.columns.items():
         if name not in fields:
-            yield MappingFault("columns", name, f"A row of {mapped.kind} has no such field.")
+            yield MappingFault("columns", name, f"Rows of {mapped.kind} have no such field.")
         elif column not in known_columns:
             yield MappingFault("columns", name, f"The file has no column “{column}”.")
     for name, value in mapped.values.items():
         if name not in fields or not (fields[name].whole_file or value in GENERATED_IDS):
-            yield MappingFault("values", name, f"This field of {mapped.kind} cannot have one value for all rows.")
+            yield MappingFault("values", name, "This field cannot have a fixed value.")
         elif name in mapped.columns:
-            yield MappingFault("values", name, "Choose a column, or say one value for all rows: not both.")
+            yield MappingFault("values", name, "Choose a column or a fixed value, not both.")
         elif value not in FIXED_VALUES.get(name, (value,)):
-            yield MappingFault("values", name, f"“{value}” is none of {', '.join(FIXED_VALUES[name])}.")
+            yield MappingFault("values", name, f"“{value}” is not one of {', '.join(FIXED_VALUES[name])}.")
     for name, spec in fields.items():
         is_given = name in mapped.columns or name in mapped.values
         if spec.needed and not is_given and not (name == "query" and "messages" in mapped.columns):
-            message = "Choose its column, or say it for all rows." if spec.whole_file else "Choose its column."
+            message = "Choose a column, or enter a fixed value." if spec.whole_file else "Choose a column."
             yield MappingFault("columns", name, message)
 
 
-def build_reading(mapped: ColumnFields, known_columns: Sequence[str], choices: Mapping[str, str]) -> ReadOptions:
+def build_reading(mapped: ColumnFields, sheet: Sheet, choices: Mapping[str, str]) -> ReadOptions:
     """The read options of a mapping. Unmapped columns that are named like a field are not read as it."""
+    known_columns, later = sheet.columns, sheet.columns[len(sheet.sampled_columns) :]
     mapping: dict[str, list[str]] = {}
     names = [field.name for field in FIELDS_BY_FORMAT[mapped.kind]]
     for name in names:
@@ -258,4 +259,5 @@ def build_reading(mapped: ColumnFields, known_columns: Sequence[str], choices: M
         mapping={column: ",".join(names) for column, names in mapping.items()},
         constants=mapped.values,
         choices=choices,
+        later_columns=tuple(column for column in later if column in mapping),
     )

@@ -33,6 +33,7 @@ def build_mapping_reading(mapping: ColumnMapping) -> ReadOptions:
         mapping=mapping.mapping,
         constants={field: value for field, value in mapping.constants.items() if field not in SINGLE_FILE_FIELDS},
         choices=mapping.choices,
+        later_columns=tuple(column for column in mapping.mapping if column not in mapping.columns),
     )
 
 
@@ -41,7 +42,7 @@ def find_earlier_reading(importing: Import, sheet: Sheet) -> ReadOptions | None:
     own = importing.request.reading
     if own.is_mapped:
         return own
-    mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
+    mapping = find_remembered_mapping(importing.evaluation, sheet.sampled_columns)
     return build_mapping_reading(mapping) if mapping else None
 
 
@@ -59,7 +60,12 @@ def apply_remembered_mapping(evaluation: Evaluation, file: BinaryIO, name: str, 
     remembered = build_mapping_reading(mapping)
     constants = {**remembered.constants, **reading.constants}
     return replace(
-        reading, format=remembered.format, mapping=remembered.mapping, choices=remembered.choices, constants=constants
+        reading,
+        format=remembered.format,
+        mapping=remembered.mapping,
+        choices=remembered.choices,
+        constants=constants,
+        later_columns=remembered.later_columns,
     )
 
 
@@ -69,8 +75,8 @@ def refuse_missing_names(mapping: ColumnMapping, reading: ReadOptions, name: str
     missing = [field for field in SINGLE_FILE_FIELDS if field in mapping.constants and not names.get(field)]
     if missing:
         raise NamesMissing(
-            f"The columns of {name} are known, but names are not remembered from one file to the next. "
-            f"Give this file its own: {' '.join(f'--set {name}=…' for name in missing)}, or on the page of its columns."
+            f"The columns of {name} are known, but names are not remembered between files. "
+            f"Set them for this file: {' '.join(f'--set {name}=…' for name in missing)}, or on the column mapping page."
         )
 
 

@@ -34,59 +34,59 @@ from evaluations.models.imports import Import
 from evaluations.web.forms import CleanedData
 
 ROW_KIND_CHOICES: Final = [
-    (FileFormat.COMPARISONS.value, "a comparison – a query and two responses, perhaps with a choice between them"),
-    (FileFormat.RESPONSES.value, "a response – a query and one response, perhaps with a score"),
-    (FileFormat.VERDICTS.value, "a verdict – a choice on a comparison that is here already"),
-    (FileFormat.SCORES.value, "a score – a number for a response that is here already"),
+    (FileFormat.COMPARISONS.value, "comparison: a prompt and two responses, optionally with a choice"),
+    (FileFormat.RESPONSES.value, "response: a prompt and one response, optionally with a score"),
+    (FileFormat.VERDICTS.value, "verdict: a choice on an existing comparison"),
+    (FileFormat.SCORES.value, "score: a number for an existing response"),
 ]
 FIELD_LABELS: Final[Mapping[str, tuple[str, str]]] = {
-    "query_id": ("Query id", "Rows with the same id are about the same query."),
-    "query": ("Query", "What was asked, as text."),
-    "messages": ("Query as chat messages", "Instead of the query as text."),
-    "context": ("Context", "What the query refers to."),
+    "query_id": ("Prompt ID", "Rows with the same ID belong to the same prompt."),
+    "query": ("Prompt", ""),
+    "messages": ("Prompt as chat messages", "Instead of the prompt text."),
+    "context": ("Context", "Material that the prompt refers to."),
     "reference": ("Reference answer", ""),
     "category": ("Category", ""),
-    "cluster": ("Cluster", "Queries that belong together; without one each stands alone."),
-    "candidate": ("Candidate", "Whose response it is. Without a column or a name it is the file’s own name."),
+    "cluster": ("Cluster", "Related prompts. By default each prompt is its own cluster."),
+    "candidate": ("Model", "Defaults to the file name."),
     "response": ("Response", ""),
-    "candidate_a": ("Candidate of the first response", ""),
-    "response_a": ("First response", ""),
-    "candidate_b": ("Candidate of the second response", ""),
-    "response_b": ("Second response", ""),
-    "choice": ("Choice", "Which response somebody chose."),
+    "candidate_a": ("Model A", ""),
+    "response_a": ("Response A", ""),
+    "candidate_b": ("Model B", ""),
+    "response_b": ("Response B", ""),
+    "choice": ("Choice", "The preferred response."),
     "value": ("Score", "A number."),
-    "failure": ("Failure of a judge", f"Why a judge gave no number: {', '.join(FAILURE_STATES)}."),
-    "rater": ("Rater", "Who chose or scored: needed with a choice or a score; one name for all rows will do."),
-    "rater_kind": ("Kind of rater", ""),
+    "failure": ("Judge failure", f"Why there is no score: {', '.join(FAILURE_STATES)}."),
+    "rater": ("Rater", "Required with a choice or a score."),
+    "rater_kind": ("Rater type", ""),
     "aspect": (
         "Aspect",
-        "What was asked about; “overall” where nothing says it. Bring the file once for each column of choices.",
+        "Defaults to “overall”. Import the file once per column of choices.",
     ),
-    "shown_swapped": ("Second response shown first", ""),
-    "sample": ("Sample", "0 for the first time, 1 for the second, …"),
+    "shown_swapped": ("Response B shown first", ""),
+    "sample": ("Sample", "0, 1, 2 … for repeated samples."),
     "rationale": ("Rationale", ""),
     "note": ("Note", ""),
-    "created_at": ("When", ""),
+    "created_at": ("Date", ""),
 }
 FIXED_CHOICES: Final[Mapping[str, list[tuple[str, str]]]] = {
     "rater_kind": [("", "–"), ("human", "human"), ("judge", "judge"), ("gold", "gold")],
-    "shown_swapped": [("", "–"), ("true", "yes"), ("false", "no"), ("folded", "both orders in one")],
+    "shown_swapped": [("", "–"), ("true", "yes"), ("false", "no"), ("folded", "both orders in one call")],
 }
 GENERATED_ID_CHOICES: Final = [
-    (ID_FROM_TEXT, "made of the query’s words"),
-    (ID_FROM_ROW_NUMBER, "the number of the row, from 0"),
+    (ID_FROM_TEXT, "hash of the prompt"),
+    (ID_FROM_ROW_NUMBER, "row number, from 0"),
 ]
 UNCHANGED: Final = "as_it_stands"
 OMITTED: Final = "left_out"
 MEANING_CHOICES: Final = [
-    (UNCHANGED, "as it stands"),
-    ("A", "first response (A)"),
-    ("B", "second response (B)"),
+    (UNCHANGED, "unchanged"),
+    ("A", "response A"),
+    ("B", "response B"),
     ("tie", "tie, both good"),
     ("both_bad", "both bad"),
 ]
 UNSET_CHOICE: Final = ("", "–")
-OMITTED_CHOICE: Final = (OMITTED, "no choice: left out")
+OMITTED_CHOICE: Final = (OMITTED, "no choice (skip)")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class MappingLine:
 class ColumnMappingForm(forms.Form):
     """The mapping for one kind of row. Fields that are not sent are guessed, or taken from the earlier mapping."""
 
-    kind = forms.ChoiceField(choices=ROW_KIND_CHOICES, label="What a row is", widget=forms.RadioSelect)
+    kind = forms.ChoiceField(choices=ROW_KIND_CHOICES, label="Each row is a", widget=forms.RadioSelect)
 
     def __init__(
         self,
@@ -124,9 +124,11 @@ class ColumnMappingForm(forms.Form):
         initial = build_initial(earlier) if earlier and is_same_kind else dict(guessed)
         for field_name in SINGLE_FILE_FIELDS:  # names for all rows are not remembered
             whole = f"whole_{field_name}"
-            name = (names or {}).get(field_name) or initial.get(whole) or guessed.get(whole)
-            if name and not initial.get(f"column_{field_name}"):
-                initial[whole] = name
+            if typed := (names or {}).get(field_name):
+                initial[whole] = typed
+                initial.pop(f"column_{field_name}", None)
+            elif not initial.get(f"column_{field_name}") and guessed.get(whole):
+                initial[whole] = guessed[whole]
         super().__init__(sent.dict() if sent is not None else None, initial={"kind": self.row_kind, **initial})
         for field in FIELDS_BY_FORMAT[self.row_kind]:
             self.add_field(field)
@@ -138,11 +140,13 @@ class ColumnMappingForm(forms.Form):
         has_texts = self.row_kind in (FileFormat.COMPARISONS, FileFormat.RESPONSES)
         generated = GENERATED_ID_CHOICES if field.name == "query_id" and has_texts else []
         columns = [(f"={column}", column) for column in self.sheet.columns]
+        paths = [(f"={path}", path) for path in self.sheet.paths]
+        inside = [("Inside objects", paths)] if paths else []
         self.fields[f"column_{field.name}"] = forms.ChoiceField(
-            required=False, choices=[("", "–"), *generated, *columns], label=f"{label}: column"
+            required=False, choices=[("", "–"), *generated, *columns, *inside], label=f"{label}: column"
         )
         if field.whole_file:
-            name, whole_label = f"whole_{field.name}", f"{label}: for all rows"
+            name, whole_label = f"whole_{field.name}", f"{label}: fixed value"
             self.fields[name] = (
                 forms.ChoiceField(required=False, choices=FIXED_CHOICES[field.name], label=whole_label)
                 if field.name in FIXED_CHOICES
@@ -188,27 +192,27 @@ class ColumnMappingForm(forms.Form):
 
     def clean(self) -> CleanedData:
         cleaned: CleanedData = super().clean() or {}
-        for fault in find_faults(self.get_column_fields(), self.sheet.columns):
+        for fault in find_faults(self.get_column_fields(), self.sheet.sources):
             name = f"{'whole' if fault.part == 'values' else 'column'}_{fault.field}"
             if name not in self.errors:
                 self.add_error(name, fault.message)
         for number, word in enumerate(self.words if self.asked_words else ()):
             if not cleaned.get(f"word_{number}") and is_number_word(word):
-                self.add_error(f"word_{number}", "Choose what it means: a number says nothing by itself.")
+                self.add_error(f"word_{number}", "Choose what this number means.")
         return cleaned
 
     def get_column_fields(self) -> ColumnFields:
         columns, values = {}, {}
         for field in FIELDS_BY_FORMAT[self.row_kind]:
             column, whole = self.get_value(f"column_{field.name}"), self.get_value(f"whole_{field.name}").strip()
-            if column.startswith("=") and column[1:] in self.sheet.columns:
+            if column.startswith("=") and column[1:] in self.sheet.sources:
                 columns[field.name] = column[1:]
             if column in GENERATED_IDS or whole:
                 values[field.name] = column if column in GENERATED_IDS else whole
         return ColumnFields(self.row_kind, columns, values)
 
     def build_read_options(self) -> ReadOptions:
-        return build_reading(self.get_column_fields(), self.sheet.columns, self.get_choices())
+        return build_reading(self.get_column_fields(), self.sheet, self.get_choices())
 
     def get_choices(self) -> dict[str, str]:
         chosen = {word.lower(): self.get_value(f"word_{number}") for number, word in enumerate(self.words)}

@@ -3,7 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import BinaryIO, cast
+from typing import BinaryIO, Final, cast
+
+from django.core.cache import cache
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import CANDIDATE_FIELD, BadRow, ReadOptions
@@ -21,10 +23,13 @@ from evaluations.imports.source_files import (
     Sheet,
     get_file_limits,
     read_column_names,
+    read_later_columns,
     read_sheet,
 )
 from evaluations.models.imports import Import
 from evaluations.models.users import User
+
+COLUMNS_CACHED_SECONDS: Final = 3_600
 
 
 @dataclass
@@ -40,8 +45,14 @@ class MappingPreview:
 
 
 def read_import_sheet(importing: Import) -> Sheet:
-    with importing.file.open("rb") as file:
-        return read_sheet(cast(BinaryIO, file), importing.file_name)
+    """The sheet of a kept file. Its columns are those of all its rows."""
+    with importing.file.open("rb") as opened:
+        file = cast(BinaryIO, opened)
+        key = f"import-columns:{importing.sha256}"
+        if (later := cache.get(key)) is None:
+            later = read_later_columns(file, importing.file_name)
+            cache.set(key, later, COLUMNS_CACHED_SECONDS)
+        return read_sheet(file, importing.file_name, later)
 
 
 def combine_reading(importing: Import, columns: ReadOptions) -> ReadOptions:
@@ -54,6 +65,7 @@ def combine_reading(importing: Import, columns: ReadOptions) -> ReadOptions:
         mapping=columns.mapping,
         constants=columns.constants,
         choices=columns.choices,
+        later_columns=columns.later_columns,
     )
 
 

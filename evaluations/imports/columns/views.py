@@ -30,7 +30,7 @@ def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRes
     if importing.state not in MAPPABLE_STATES:
         return redirect("import", slug, pk)
     sheet = read_import_sheet(importing)
-    mapping = find_remembered_mapping(importing.evaluation, sheet.columns)
+    mapping = find_remembered_mapping(importing.evaluation, sheet.sampled_columns)
     if request.method != "POST":
         return render_column_mapping(request, importing, sheet, build_mapping_form(importing, sheet), mapping)
     form = ColumnMappingForm(sheet, request.POST)
@@ -64,7 +64,7 @@ def render_column_mapping(
         "rows": [[row.get(column) for column in sheet.columns] for row in sheet.rows],
         "form": form,
         "known": mapping,
-        "trial": preview_mapping(importing, form.build_read_options()),
+        "preview": preview_mapping(importing, form.build_read_options()),
         "error": error,
     }
     name = "_result_preview" if request.htmx else "import_map"
@@ -75,8 +75,8 @@ def render_column_mapping(
 def column_mapping_forget(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_or_404(request, slug, pk)
     is_mappable = importing.state in MAPPABLE_STATES
-    columns = read_import_sheet(importing).columns if is_mappable else ()
+    columns = read_import_sheet(importing).sampled_columns if is_mappable else ()
     if mapping := find_remembered_mapping(importing.evaluation, columns):
         forget_mapping(mapping, user=request.user)
-        messages.success(request, "Forgotten: the next file with these columns is looked at anew.")
+        messages.success(request, "Column mapping forgotten.")
     return redirect("import_map", slug, pk)
