@@ -95,8 +95,8 @@ def refuse_printed_messages(sample: FileSample, name: str) -> None:
         values = sample.values(column)
         if values and fits_mostly(isinstance(value, str) and PRINTED.match(value) is not None for value in values):
             raise InputRefused(
-                f"The column “{column}” of {name} holds chat messages as Python prints them, which cannot be read "
-                "back: save the file as JSONL or Parquet."
+                f"The column “{column}” of {name} has chat messages printed by Python, which cannot be parsed. "
+                "Save the file as JSONL or Parquet."
             )
 
 

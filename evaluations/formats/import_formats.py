@@ -55,8 +55,8 @@ UNSUPPORTED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (("item", "sample"), "results of OpenAI Evals"),
     (("custom_id", "response", "error"), "replies of the OpenAI Batch API"),
 )
-WRITE_ROWS: Final = "Write a row for each response (query_id, query, candidate, response), or map its columns (--map)."
-SAY_WHICH: Final = "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports."
+WRITE_ROWS: Final = "Convert it to rows with query_id, query, candidate and response, or map its columns."
+SAY_WHICH: Final = "Map the columns."
 # Of the product's own formats, a row with missing columns is refused with their names.
 OWN: Final = (FileFormat.COMPARISONS, FileFormat.RESPONSES, FileFormat.VERDICTS, FileFormat.SCORES)
 # Columns that may replace a needed column.
@@ -77,7 +77,7 @@ def detect_format(sample: FileSample, format_name: str, name: str, brings: str =
     ranked = sorted(allowed, key=lambda form: rank_format(form, columns, brings), reverse=True)
     best = ranked[0]
     if not columns:
-        raise InputRefused(f"{name} begins with an empty object: nothing in it is a row.")
+        raise InputRefused(f"{name} starts with an empty object. It has no rows.")
     if column_fit(best, columns) <= 0.5:
         raise ColumnsUnknown(
             unknown_format_sentence(columns, name)
@@ -89,7 +89,7 @@ def detect_format(sample: FileSample, format_name: str, name: str, brings: str =
         raise ColumnsUnknown(f"{missing_columns_sentence(best, columns, name)} {SAY_WHICH}")
     alike = [form.name for form in ranked if rank_format(form, columns, brings) == rank_format(best, columns, brings)]
     if len(set(alike)) > 1 and column_fit(best, columns) == 1:
-        raise InputRefused(f"{name} may be {' or '.join(alike)}: it has the columns of both. Say which it is.")
+        raise InputRefused(f"{name} may be {' or '.join(alike)}. Choose the format.")
     return best
 
 
@@ -100,7 +100,7 @@ def may_be_format(form: ImportFormat, sample: FileSample) -> bool:
 def refuse_unsupported(columns: tuple[str, ...], name: str) -> None:
     for needed, what in UNSUPPORTED:
         if set(needed) <= set(columns):
-            raise InputRefused(f"{name} holds {what}: they cannot be imported so far. {WRITE_ROWS}")
+            raise InputRefused(f"{name} has {what}, which are not supported. {WRITE_ROWS}")
 
 
 def rank_format(form: ImportFormat, columns: tuple[str, ...], brings: str) -> tuple[float, bool, int]:
@@ -126,15 +126,12 @@ def missing_columns(form: ImportFormat, columns: tuple[str, ...]) -> list[str]:
 
 
 def unknown_format_sentence(columns: tuple[str, ...], name: str) -> str:
-    return (
-        f"The columns of {name} ({list_columns(columns)}) fit no known format. A comparison row needs "
-        f"{', '.join(IMPORT_FORMATS[0].needs)}. {SAY_WHICH}"
-    )
+    return f"Unknown format: the columns of {name} ({list_columns(columns)}) match none. {SAY_WHICH}"
 
 
 def missing_columns_sentence(form: ImportFormat, columns: tuple[str, ...], name: str) -> str:
     lacks = " and no column ".join(f"“{column}”" for column in missing_columns(form, columns))
-    return f"{name} has no column {lacks}, which the format {form.name} needs."
+    return f"{name} has no column {lacks}, required by the format {form.name}."
 
 
 def list_columns(columns: tuple[str, ...]) -> str:
@@ -144,7 +141,7 @@ def list_columns(columns: tuple[str, ...]) -> str:
 
 def refuse_other_material(form: ImportFormat, brings: str, name: str) -> None:
     if brings and brings not in form.brings:
-        raise InputRefused(f"{name} holds {form.brings[0]}, not {brings}: import it as {form.brings[0]}.")
+        raise InputRefused(f"{name} has {form.brings[0]}, not {brings}. Import it as {form.brings[0]}.")
 
 
 def refuse_missing_columns(form: ImportFormat, columns: tuple[str, ...], name: str) -> None:

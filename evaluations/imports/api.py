@@ -38,10 +38,10 @@ def list_imports(request: AuthenticatedRequest, slug: str, paging: Query[PageQue
     extra=describe_upload(ImportIn),
 )
 def upload_file(request: AuthenticatedRequest, slug: str) -> ImportDetailOut:
-    """Bring in a file, as a form or as the whole body: it is checked, and none of it is stored yet.
+    """Upload a file, as a form or as the request body. It is validated; nothing is imported yet.
 
-    Look at `summary` and `bad_rows`, then store it or discard it. Where its columns are not known its state is
-    `mapping`: say what they mean (`set_columns`) before.
+    Read `summary` and `bad_rows`, then import or cancel it. If its state is `mapping`, set its columns first
+    (`set_columns`).
     """
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
@@ -58,7 +58,7 @@ def get_import(request: AuthenticatedRequest, slug: str, pk: int) -> ImportDetai
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/store", Scope.WRITE, ImportDetailOut)
 def store_file(request: AuthenticatedRequest, slug: str, pk: int, body: StoreImportIn | None = None) -> ImportDetailOut:
-    """Store the rows of an import in the background. Get the import to see its progress."""
+    """Import the rows of a file in the background. Get the import to follow its progress."""
     importing = get_import_or_404(request, slug, pk)
     start_storing(importing, skip_bad=bool(body and body.skip_bad), user=request.user)
     return serialize_import_detail(get_import_or_404(request, slug, pk))
@@ -66,16 +66,16 @@ def store_file(request: AuthenticatedRequest, slug: str, pk: int, body: StoreImp
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/cancel", Scope.WRITE, ImportDetailOut)
 def cancel_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
-    """Cancel an import. Nothing of it is stored."""
+    """Cancel an import. Nothing is imported."""
     discard_import(get_import_or_404(request, slug, pk), user=request.user)
     return serialize_import_detail(get_import_or_404(request, slug, pk))
 
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/undo", Scope.WRITE, ImportDetailOut)
 def undo_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
-    """Remove what it alone brought, where nothing was judged, reviewed, resolved, commented or exported with it.
+    """Undo an import, if nothing of it was judged, reviewed, resolved, commented on or exported.
 
-    It is hidden at once and removed in the background: its state is `undoing`, then `undone`.
+    Its rows are hidden at once and removed in the background: its state is `undoing`, then `undone`.
     """
     importing = get_import_or_404(request, slug, pk)
     start_undo(importing, user=request.user)

@@ -17,23 +17,22 @@ PairsPerQuery = Annotated[int, Field(ge=1, le=MAX_PAIRS_PER_QUERY)]
 class ImportIn(StrictIn):
     """The fields of an upload."""
 
-    format: FileFormat = Field(FileFormat.AUTO, description="what is in it; `auto`: detected from the columns")
+    format: FileFormat = Field(FileFormat.AUTO, description="`auto`: detected from the columns.")
     id_prefix: str = Field("", max_length=100)
     candidate: NameText = Field(
         "",
-        description="the model of every response, overriding the file's column; without it the column names the "
-        "model, else the file's name does",
+        description="The model of all responses; by default from the file's column, else from the file name.",
     )
     rater: NameText = ""
     rater_kind: RaterKind | None = None
-    mapping: str = Field("", description="column=field, one a line")
-    pair: PairingWay = Field(PairingWay.ALL, description="pairs made of responses: all, baseline, random or adjacent")
+    mapping: str = Field("", description="`column=field`, one per line.")
+    pair: PairingWay = Field(PairingWay.ALL, description="How responses are paired.")
     baseline: NameText = ""
     pairs_each: PairsPerQuery | None = None
     new_response: NewResponse = Field(
         NewResponse.REFUSE,
-        description="where a candidate has another response to a query already, and no column `sample` tells them "
-        "apart: refuse the row, keep both, replace the other (only while nobody used it), or skip the row",
+        description="If a model already has a different response to a prompt: refuse the row, keep both, replace the "
+        "existing one (only if unused), or skip the new one.",
     )
     lower_is_better: bool = False
     derive_pairs: float | None = Field(None, ge=0)
@@ -57,7 +56,7 @@ class ImportOut(Schema):
     rows_stored: int
     rows_unchanged: int
     rows_bad: int
-    rows_skipped: int = Field(description="left out by `new_response`: skip")
+    rows_skipped: int = Field(description="Skipped by `new_response`.")
     reason: str
     created_at: datetime
     finished_at: datetime | None
@@ -71,13 +70,13 @@ class ImportPageOut(Schema):
 class ImportDetailOut(ImportOut):
     mapping: JsonDict
     options: JsonDict
-    summary: JsonDict = Field(description="what storing it would do; empty until the file is checked")
-    bad_rows: list[JsonDict] = Field(description="the first of them, by line")
+    summary: JsonDict = Field(description="The effect of importing it; empty until the file is checked.")
+    bad_rows: list[JsonDict] = Field(description="The first invalid rows.")
     progress: ImportProgressOut | None
 
 
 class StoreImportIn(StrictIn):
-    skip_bad: bool = Field(False, description="leave out the bad rows instead of storing nothing")
+    skip_bad: bool = Field(False, description="Import the valid rows only.")
 
 
 RowKind = Literal["comparisons", "responses", "verdicts", "scores"]
@@ -88,19 +87,19 @@ ColumnName = Annotated[str, Field(max_length=1_000)]
 
 
 class ColumnMappingIn(StrictIn):
-    format: RowKind = Field(description="what a row is")
+    format: RowKind = Field(description="The kind of row.")
     columns: dict[FieldName, ColumnName] = Field(
-        description="field of a row → the column that it comes from", examples=[{"query": "prompt"}]
+        description="Field → column, or path inside an object.", examples=[{"query": "prompt"}]
     )
     values: dict[FieldName, NameText] = Field(
         default_factory=dict,
-        description="field of a row → its value for all rows; `query_id` may be `#text` (made of the query's words) or "
-        "`#row` (the number of the row)",
+        description="Field → fixed value for all rows; `query_id` may be `#text` (hash of the prompt) or `#row` (row "
+        "number).",
         examples=[{"query_id": "#text", "candidate_a": "gpt4"}],
     )
     choices: dict[NameText, ChoiceMeaning] = Field(
         default_factory=dict,
-        description="word in the choice column → its meaning; empty: no choice; other words are read unchanged",
+        description="Value in the choice column → its meaning; empty: no choice. Others are unchanged.",
         examples=[{"model_1": "A"}],
     )
 
@@ -121,9 +120,9 @@ class BadRowOut(Schema):
 
 
 class MappingPreviewOut(Schema):
-    rows: int = Field(description="of the beginning of the file that were tried")
+    rows: int = Field(description="Rows of the preview.")
     bad_rows: int
-    refused: str = Field(description="why nothing can be made of the file like this; empty where something can")
+    refused: str = Field(description="Why the file cannot be read with this mapping; else empty.")
     samples: list[JsonDict]
     bad: list[BadRowOut]
 
@@ -132,23 +131,23 @@ class PairCountOut(Schema):
     pair: PairingWay
     baseline: str | None
     pairs_each: int | None
-    comparisons: int = Field(description="how many it would make: those that are here do not count")
+    comparisons: int = Field(description="New comparisons.")
 
 
 class PairCountsOut(Schema):
     items: list[PairCountOut]
-    ranking: list[str] = Field(description="the rated candidates, the best first, for pairs of neighbours")
+    ranking: list[str] = Field(description="Rated models, best first.")
     ranked_by: str
-    unranked_because: str = Field(description="why there are no neighbours by rating; empty where there are")
-    is_whole: bool = Field(description="false where time was up after `queries` of them: there may be more comparisons")
-    queries: int = Field(description="of how many queries these were counted")
-    confirmed_above: int = Field(description="more than this, or not wholly counted, are made only when `confirmed`")
+    unranked_because: str = Field(description="Why there is no rating; else empty.")
+    is_whole: bool = Field(description="False if only `queries` prompts were counted in time.")
+    queries: int = Field(description="Number of prompts counted.")
+    confirmed_above: int = Field(description="More than this need `confirmed`.")
 
 
 class PairsIn(StrictIn):
     pair: PairingWay = PairingWay.ALL
-    baseline: NameText = Field("", description="the candidate to hold the others against")
-    pairs_each: PairsPerQuery | None = Field(None, description="how many pairs of each query are drawn at random")
+    baseline: NameText = Field("", description="The baseline model.")
+    pairs_each: PairsPerQuery | None = Field(None, description="Random pairs per prompt.")
     confirmed: bool = False
 
 
@@ -159,11 +158,11 @@ class NearDuplicateQueryOut(Schema):
 
 
 class NearDuplicatesOut(Schema):
-    group: str = Field(description="to put them together by")
+    group: str = Field(description="Send it to merge the clusters.")
     number: int
-    exact: bool = Field(description="whether they differ in nothing, rather than in case, blanks and punctuation")
-    clusters: int = Field(description="in how many clusters they are: more than one, and a split may part them")
-    queries: list[NearDuplicateQueryOut] = Field(description="the first of them")
+    exact: bool = Field(description="Whether they are identical.")
+    clusters: int = Field(description="Number of clusters. A split may separate several.")
+    queries: list[NearDuplicateQueryOut] = Field(description="The first prompts.")
 
 
 class NearDuplicatePageOut(Schema):
@@ -173,25 +172,27 @@ class NearDuplicatePageOut(Schema):
 
 class IdenticalResponsesOut(Schema):
     text: str
-    query_id: str | None = Field(description="null where it was given to several queries")
-    number: int = Field(description="of candidates that gave it to the query, or of queries that it was given to")
+    query_id: str | None = Field(description="Null for a response to several prompts.")
+    number: int = Field(description="Number of models with this response, or of prompts.")
 
 
 class QueryOverlapOut(Schema):
     where: str
-    number: int = Field(description="of queries that stand there, too")
+    number: int = Field(description="Number of shared prompts.")
     examples: list[str]
 
 
 class RepeatsOut(Schema):
-    same_responses: list[IdenticalResponsesOut] = Field(description="one text of several candidates to one query")
-    repeated_responses: list[IdenticalResponsesOut] = Field(description="one text to several queries")
-    other_evaluations: list[QueryOverlapOut] = Field(description="of yours")
-    worked_examples: list[QueryOverlapOut] = Field(description="rubrics whose examples tell the judge the answer")
+    same_responses: list[IdenticalResponsesOut] = Field(
+        description="Identical responses to one prompt."
+    )
+    repeated_responses: list[IdenticalResponsesOut] = Field(description="Identical responses to several prompts.")
+    other_evaluations: list[QueryOverlapOut] = Field(description="Overlap with your other evaluations.")
+    worked_examples: list[QueryOverlapOut] = Field(description="Overlap with rubric examples.")
 
 
 class MergeClustersIn(StrictIn):
-    group: Annotated[str, Field(min_length=1, max_length=19, description="of queries that are alike")]
+    group: Annotated[str, Field(min_length=1, max_length=19, description="`group` of the list of duplicates.")]
 
 
 class MergedClusterOut(Schema):

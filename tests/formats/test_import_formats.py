@@ -27,14 +27,14 @@ def test_a_file_that_may_be_two_things_is_refused_with_the_names_of_both() -> No
 
 
 def test_what_only_looks_like_a_file_of_others_is_left_to_the_mapping() -> None:
-    with pytest.raises(ColumnsUnknown, match="no column “generator”, which the format alpaca-eval needs"):
+    with pytest.raises(ColumnsUnknown, match="no column “generator”, required by the format alpaca-eval"):
         read_contents([{"instruction": "Add.", "output": "2", "model": "gpt4"}])
 
 
 def test_columns_that_many_files_have_are_not_said_to_be_near_a_format() -> None:
     with pytest.raises(ColumnsUnknown) as refused:
         read_contents([{"prompt": "Why?", "response 1": "x", "response 2": "y", "label": 0}])
-    assert "(prompt, response 1, response 2, label) fit no known format" in str(refused.value)
+    assert "(prompt, response 1, response 2, label) match none" in str(refused.value)
 
 
 def test_material_and_verdicts_of_one_file_come_by_either_door() -> None:
@@ -151,7 +151,7 @@ def test_files_of_other_tools_that_cannot_be_imported_are_refused_by_name(record
         read_contents([record])
     assert not isinstance(refused.value, ColumnsUnknown)
     assert str(refused.value) == (
-        f"rows.jsonl holds {what}: they cannot be imported so far. "
+        f"rows.jsonl holds {what}: which are not supported. "
         "Write a row for each response (query_id, query, candidate, response), or map its columns (--map)."
     )
 

@@ -283,12 +283,12 @@ def test_columns_can_be_given_other_names() -> None:
         (
             b"query_id,query,candidate_a,response_a,candidate_b\n1,2,3,4,5\n",
             {},
-            "rows.csv has no column “response_b”, which the format comparisons needs.",
+            "rows.csv has no column “response_b”, required by the format comparisons.",
         ),
         (
             b"lorem,ipsum\n1,2\n",
             {},
-            "The columns of rows.csv (lorem, ipsum) fit no known format. A comparison row needs "
+            "The columns of rows.csv (lorem, ipsum) match none. A comparison row needs "
             "query_id, query, candidate_a, response_a, candidate_b, response_b. "
             "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports.",
         ),
@@ -296,7 +296,7 @@ def test_columns_can_be_given_other_names() -> None:
             b"lorem,ipsum\n1,2\n",
             {"format": "responses"},
             "rows.csv has no column “query_id” and no column “query” and no column “candidate” and no column "
-            "“response”, which the format responses needs.",
+            "“response”, required by the format responses.",
         ),
         (
             b"one,two\n1,2\n",

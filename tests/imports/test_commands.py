@@ -88,7 +88,8 @@ def test_what_would_be_stored_is_said_and_nothing_stored(evaluation: Evaluation,
     assert told == (
         "Models: a (1 response), b (1 response), c (1 response).\n"
         "line 4: query is missing\n"
-        "rows.jsonl: 4 rows read, 3 would be imported (1 prompt, 3 responses, 3 comparisons), 0 duplicates, 1 invalid.\n"
+        "rows.jsonl: 4 rows read, 3 would be imported (1 prompt, 3 responses, 3 comparisons), "
+        "0 duplicates, 1 invalid.\n"
     )
     assert not Query.all_rows.exists()
     importing = Import.objects.get()
@@ -194,7 +195,7 @@ def test_responses_are_paired_as_asked(evaluation: Evaluation, written: Any) -> 
         ),
         (
             ["--format", "responses"],
-            "rows.jsonl has no column “candidate” and no column “response”, which the format responses needs.",
+            "rows.jsonl has no column “candidate” and no column “response”, required by the format responses.",
         ),
     ],
 )
@@ -296,7 +297,7 @@ def test_columns_are_mapped_set_and_translated_and_that_is_remembered(evaluation
     )
     assert "1 imported (1 prompt, 2 responses, 1 comparison, 1 verdict)" in told
     path = written(b"prompt,left,right,winner\nWho?,Me.,You.,first\n", "arena.csv")
-    assert "fit no known format" in refused("import_comparisons", path, "--as-it-is")
+    assert "match none" in refused("import_comparisons", path, "--as-it-is")
     assert "first=left: a choice is one of A, B, tie" in refused("import_comparisons", path, "--choice", "first=left")
     names = ("candidate_a=m3", "candidate_b=m4", "rater=bob", "rater_kind=judge")
     told = refused("import_comparisons", path)

@@ -60,7 +60,7 @@ def test_groups_are_shown_by_their_first_queries_with_all_of_them_counted(evalua
     assert [group.key for group in find_near_duplicates(evaluation, numbers[0])] == numbers[1:]
 
 
-def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(
+def test_alike_queries_are_merge_duplicates_with_all_of_theirs(
     manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
     assert "No two queries are alike" in shown(manager_signed_in, evaluation)
@@ -102,5 +102,5 @@ def test_a_test_set_is_held_against_the_queries_and_not_kept(manager_signed_in: 
     import_rows(evaluation, comparison_row("q1", query="Why is the sky blue?"), comparison_row("q2", query="Who?"))
     file = SimpleUploadedFile("bench.csv", b"prompt,answer\nwhy is the sky blue,x\nSomething else,y\n")
     text = html_of(manager_signed_in.post(reverse("duplicates", args=[evaluation.slug]), {"file": file}))
-    assert "1 query stands in bench.csv too." in text
+    assert "1 prompt also in bench.csv." in text
     assert manager_signed_in.post(reverse("duplicates", args=[evaluation.slug])).status_code == 422

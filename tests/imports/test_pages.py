@@ -245,7 +245,7 @@ def test_scores_that_are_here_can_be_stored_again_for_the_comparisons_they_make(
         ("rows.jsonl", bytes(range(256)) * 40, "rows.jsonl is a binary file, not text"),
         ("rows.csv", b"query_id,query,candidate_a,response_a,candidate_b\n", "has no column “response_b”"),
         ("rows.csv", b"\xe9t\xe9,query\n", "rows.csv is not UTF-8"),
-        ("rows.jsonl", b"garbage without end " * 100_000, "fit no known format"),
+        ("rows.jsonl", b"garbage without end " * 100_000, "match none"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_on_the_form_and_not_kept(

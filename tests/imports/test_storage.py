@@ -500,7 +500,7 @@ def test_a_long_file_of_unknown_columns_is_kept_until_somebody_says_what_they_me
     continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.MAPPING
-    assert importing.reason.startswith("The columns of rows.csv (lorem, ipsum) fit no known format.")
+    assert importing.reason.startswith("The columns of rows.csv (lorem, ipsum) match none.")
     discard_import(importing, user=None)
     clean_up_import(importing)
     assert not importing.file

@@ -134,7 +134,7 @@ def find_overlap_with_file(evaluation: Evaluation, file: BinaryIO, name: str) ->
     columns = guess_columns(read_sheet(file, name), FileFormat.RESPONSES).columns
     column = columns.get("query") or columns.get("messages")
     if column is None:
-        raise InputRefused(f"{name} has no column that looks like a query: call it query or prompt.")
+        raise InputRefused(f"{name} has no prompt column. Name it “query” or “prompt”.")
     records = (record for record in open_source(file, name, get_file_limits()).records if isinstance(record, Record))
     shared: dict[int, str] = {}
     texts = (read_cell_text(record.values.get(column)) for record in islice(records, MAX_CHECKED_ROWS))

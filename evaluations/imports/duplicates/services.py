@@ -21,7 +21,7 @@ def merge_clusters(evaluation: Evaluation, number: int, *, user: User | None) ->
         members = Query.objects.filter(evaluation=evaluation, near_duplicate_key=number).order_by("pk")
         clusters = list(dict.fromkeys(members.values_list("cluster", flat=True)))
         if len(clusters) < 2:
-            raise InputRefused("These queries are in one cluster already.")
+            raise InputRefused("These prompts are already in one cluster.")
         name = clusters[0]
         moved = Query.objects.filter(evaluation=evaluation, cluster__in=clusters[1:])
         changed = moved.update(cluster=name, cluster_number=cluster_number(name))

@@ -72,5 +72,5 @@ def duplicates_merge(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     except InputRefused as refused:
         messages.warning(request, str(refused))
     else:
-        messages.success(request, f"They are in the cluster {name} now.")
+        messages.success(request, f"Merged into cluster {name}.")
     return redirect("duplicates", slug)

@@ -48,13 +48,13 @@ MAX_GROUP: Final = 2**63 - 1
 
 
 class PairCountIn(Schema):
-    baseline: NameText = Field("", description="the candidate to hold the others against; empty: the first by name")
-    pairs_each: PairsPerQuery = Field(1, description="how many pairs of each query are drawn at random")
+    baseline: NameText = Field("", description="The baseline model; by default the first by name.")
+    pairs_each: PairsPerQuery = Field(1, description="Random pairs per prompt.")
 
 
 @operations.get_one("/evaluations/{slug:slug}/pairs", Scope.READ, PairCountsOut)
 def count_new_pairs(request: AuthenticatedRequest, slug: str, query: Query[PairCountIn]) -> PairCountsOut:
-    """Count the comparisons that each way of pairing would create. Nothing is created."""
+    """Count the new comparisons of each way of pairing. Nothing is created."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     options = count_pairing_options(evaluation, query.baseline, query.pairs_each)
     return serialize_row(
@@ -78,7 +78,7 @@ def count_new_pairs(request: AuthenticatedRequest, slug: str, query: Query[PairC
 
 @operations.make("/evaluations/{slug:slug}/pairs", Scope.WRITE, ImportDetailOut)
 def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> ImportDetailOut:
-    """Create the missing comparisons in the background, as one import: all of them or none."""
+    """Generate missing comparisons in the background, as one import: all or none."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     pairing = complete_pairing(evaluation, body.pair, body.baseline, body.pairs_each)
     return serialize_import_detail(start_pairing(evaluation, pairing, confirmed=body.confirmed, user=request.user))
@@ -86,7 +86,7 @@ def make_pairs(request: AuthenticatedRequest, slug: str, body: PairsIn) -> Impor
 
 @operations.get_one("/evaluations/{slug:slug}/duplicates", Scope.READ, NearDuplicatePageOut)
 def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> NearDuplicatePageOut:
-    """List near-duplicate queries, which differ only in case, spaces and punctuation, in groups."""
+    """List groups of prompts that differ only in case, spaces and punctuation."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     duplicates = find_near_duplicates(evaluation, decode_cursor(paging))
     groups = duplicates[: paging.limit]
@@ -110,7 +110,7 @@ def list_duplicates(request: AuthenticatedRequest, slug: str, paging: Query[Page
 
 @operations.get_one("/evaluations/{slug:slug}/repeats", Scope.READ, RepeatsOut)
 def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
-    """List duplicate texts, and queries that also occur in other evaluations or in a rubric's examples."""
+    """List identical responses, and prompts that also occur in other evaluations or in rubric examples."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     overlaps = find_overlap_with_evaluations(evaluation, user)
@@ -130,22 +130,22 @@ def list_repeats(request: AuthenticatedRequest, slug: str) -> RepeatsOut:
     needs=Action.MANAGE,
     extra=describe_upload(),
 )
-def hold_file_against(request: AuthenticatedRequest, slug: str) -> QueryOverlapOut:
-    """Count the queries that also occur in a file, such as a benchmark's test set. The file is not stored."""
+def check_file_overlap(request: AuthenticatedRequest, slug: str) -> QueryOverlapOut:
+    """Count the prompts that also occur in a file, such as a test set. The file is not stored."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     file, name = read_sent_file(request)
     return serialize_row(QueryOverlapOut, find_overlap_with_file(evaluation, cast(BinaryIO, file), name))
 
 
 @operations.do("/evaluations/{slug:slug}/duplicates/together", Scope.WRITE, MergedClusterOut)
-def put_in_one_cluster(request: AuthenticatedRequest, slug: str, body: MergeClustersIn) -> MergedClusterOut:
-    """Put near-duplicate queries into one cluster, with their old clusters, so that no split separates them."""
+def merge_duplicates(request: AuthenticatedRequest, slug: str, body: MergeClustersIn) -> MergedClusterOut:
+    """Merge the clusters of near-duplicate prompts, so that no split separates them."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     is_number = body.group.isascii() and body.group.isdecimal()
     if not is_number or int(body.group) > MAX_GROUP:
-        fault = FieldError("body.group", "This is no group: take `group` of the list of duplicates as it is.")
-        raise Problem("invalid", f"{fault.message} Nothing was done.", faults=[fault])
+        fault = FieldError("body.group", "Unknown group. Send `group` as in the list of duplicates.")
+        raise Problem("invalid", fault.message, faults=[fault])
     return MergedClusterOut(cluster=merge_clusters(evaluation, int(body.group), user=user))
 
 

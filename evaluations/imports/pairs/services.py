@@ -32,7 +32,7 @@ from evaluations.models.users import User
 
 @dataclass(frozen=True)
 class PairingOptions:
-    """The comparisons that each way would make. ``unranked``: why there are no neighbours by rating, if so."""
+    """The comparisons that each way would make. ``unranked``: why there are no neighbors by rating, if so."""
 
     counts: dict[Pairing, int]
     queries: int
@@ -51,7 +51,7 @@ def complete_pairing(evaluation: Evaluation, way: str, baseline: str, pairs_each
 
 def refuse_unknown_baseline(evaluation: Evaluation, baseline: str) -> None:
     if baseline and not evaluation.candidates.filter(name=baseline).exists():
-        raise InputRefused(f"There is no candidate “{baseline}” here to pair the others with.", field="baseline")
+        raise InputRefused(f"The baseline model “{baseline}” does not exist.", field="baseline")
 
 
 def count_pairing_options(evaluation: Evaluation, baseline: str = "", pairs_each: int | None = None) -> PairingOptions:
@@ -79,15 +79,15 @@ def start_pairing(evaluation: Evaluation, pairing: Pairing, *, confirmed: bool, 
     names = ranking.names if ranking else ()
     counted = count_pairs(evaluation, [pairing], names, seconds=COUNTING_SECONDS)
     if counted.is_whole and not counted.numbers[str(pairing)]:
-        raise InputRefused("Every pair of this kind is here already.")
+        raise InputRefused("All these pairs exist already.")
     refuse_too_many_pairs(counted, pairing, confirmed=confirmed)
     refuse_concurrent_import(evaluation)
-    notes = (f"Neighbours by {ranking.by}: {', '.join(names)}.",) if ranking else ()
+    notes = (f"Models by rating ({ranking.by}): {', '.join(names)}.",) if ranking else ()
     with transaction.atomic():
         importing = Import.objects.create(
             evaluation=evaluation,
             user=user,
-            file_name=f"pairs of responses ({pairing})"[:255],
+            file_name=f"Generated pairs ({pairing})"[:255],
             format=PAIRS_WITHOUT_FILE,
             brings="comparisons",
             state=ImportState.STORING,

@@ -13,16 +13,16 @@ from evaluations.management.product_command import ProductCommand
 
 
 class Command(ProductCommand):
-    help = "Store the comparisons or responses of a file, and the verdicts that stand with them."
+    help = "Import comparisons or responses from a file, with the verdicts in the same rows."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)
         add_response_arguments(parser)
-        add_rater_arguments(parser, "the verdicts beside them")
+        add_rater_arguments(parser, "verdicts")
         parser.add_argument(
             "--pair",
             default="all",
-            help="pairs made of responses: all, baseline:NAME, random:N, or adjacent",
+            help="how responses are paired: all, baseline:NAME, random:N or adjacent",
         )
 
     def handle(self, *args: object, **options: Any) -> None:

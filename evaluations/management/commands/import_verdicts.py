@@ -8,7 +8,7 @@ from evaluations.management.product_command import ProductCommand
 
 
 class Command(ProductCommand):
-    help = "Store the verdicts of a file on comparisons that are here already."
+    help = "Import verdicts on existing comparisons from a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_file_arguments(parser)

@@ -17,19 +17,19 @@ from evaluations.models.imports import describe_row_count
 
 
 class Command(ProductCommand):
-    help = "Make comparisons of responses that are here already; those that are there are left alone."
+    help = "Create comparisons of existing responses. Existing pairs are skipped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the evaluation's address")
-        parser.add_argument("--pair", default="all", help="all, baseline:NAME, random:N for each query, or adjacent")
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there would be")
-        parser.add_argument("--yes", action="store_true", help="make them even if they are more than 100,000")
+        parser.add_argument("slug", help="URL name of the evaluation")
+        parser.add_argument("--pair", default="all", help="all, baseline:NAME, random:N per prompt, or adjacent")
+        parser.add_argument("--dry-run", action="store_true", help="count without creating")
+        parser.add_argument("--yes", action="store_true", help="create more than 100,000 comparisons")
 
     def handle(self, *args: object, **options: Any) -> None:
         evaluation, pairing = find_evaluation(options["slug"]), parse_pairing(options["pair"])
         if options["dry_run"]:
             number = count_new_pairs(evaluation, pairing)
-            self.stdout.write(f"{describe_row_count('comparisons', number)} would be made.")
+            self.stdout.write(f"{describe_row_count('comparisons', number)} would be created.")
             return
         importing = start_pairing(evaluation, pairing, confirmed=options["yes"], user=None)
         finish_job(IMPORT_JOB, importing.pk)
@@ -38,7 +38,7 @@ class Command(ProductCommand):
             raise CommandError(importing.reason)
         for note in importing.summary.notes:
             self.stdout.write(note)
-        self.stdout.write(f"{describe_row_count('comparisons', importing.new_comparisons)} made.")
+        self.stdout.write(f"{describe_row_count('comparisons', importing.new_comparisons)} created.")
 
 
 def count_new_pairs(evaluation: Evaluation, pairing: Pairing) -> int:

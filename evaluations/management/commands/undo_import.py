@@ -13,14 +13,11 @@ from evaluations.management.product_command import ProductCommand, find_evaluati
 
 
 class Command(ProductCommand):
-    help = (
-        "Remove everything that an import alone brought, where nothing was judged, reviewed, resolved, commented or "
-        "exported with it."
-    )
+    help = "Undo an import, if nothing of it was judged, reviewed, resolved, commented on or exported."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the evaluation's address")
-        parser.add_argument("id", type=int, help="the number of the import, as its page and the API have it")
+        parser.add_argument("slug", help="URL name of the evaluation")
+        parser.add_argument("id", type=int, help="ID of the import")
 
     def handle(self, *args: object, **options: Any) -> None:
         evaluation = find_evaluation(options["slug"])
@@ -38,4 +35,4 @@ class Command(ProductCommand):
         if note := describe_later_duplicates(importing):
             self.stdout.write(note)
         gone = importing.new_rows_in_words
-        self.stdout.write(f"{importing.file_name} is undone{f': removed {gone}' if gone else ''}.")
+        self.stdout.write(f"Undone: {importing.file_name}{f' (removed {gone})' if gone else ''}.")
