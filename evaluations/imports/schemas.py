@@ -183,9 +183,7 @@ class QueryOverlapOut(Schema):
 
 
 class RepeatsOut(Schema):
-    same_responses: list[IdenticalResponsesOut] = Field(
-        description="Identical responses to one prompt."
-    )
+    same_responses: list[IdenticalResponsesOut] = Field(description="Identical responses to one prompt.")
     repeated_responses: list[IdenticalResponsesOut] = Field(description="Identical responses to several prompts.")
     other_evaluations: list[QueryOverlapOut] = Field(description="Overlap with your other evaluations.")
     worked_examples: list[QueryOverlapOut] = Field(description="Overlap with rubric examples.")

@@ -167,6 +167,7 @@ WITHOUT: Final = {
     "help": "words and keys of the pages",
     "checklist": "teaches the pages of the example",
     "moved_page": "the API never had these addresses",
+    "import_new": "leads to the imports",
     "sign_in": "a token is the way in",
     "join": "opens an account or a membership to whoever has the link; a token has both",
     "sign_in_link": "a token is the way in",

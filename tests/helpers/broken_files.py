@@ -196,7 +196,7 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
         b'<?xml version="1.0"?><rows/>',
         "rows.xml is XML: save it as JSONL, CSV in UTF-8",
     ),
-    "an empty object": ("rows.json", b"{}", "rows.json begins with an empty object: nothing in it is a row."),
+    "an empty object": ("rows.json", b"{}", "rows.json starts with an empty object. It has no rows."),
     "many columns": (
         "rows.csv",
         ",".join(f"c{n}" for n in range(1_001)).encode() + b"\n",

@@ -36,13 +36,13 @@ def test_the_summary_names_the_models_and_what_named_them(asking: ApiClient, eva
     assert (told["models"], told["named_by"]) == ([{"name": "falcon-7b", "responses": 1}], "file")
     told = sent(asking, [{**ANSWER, "candidate": "alpha"}], "file_name=x.jsonl&candidate=omega")["summary"]
     assert (told["models"][0]["name"], told["named_by"]) == ("omega", "form")
-    assert "“alpha” (1 row): not used" in told["warnings"][0]
+    assert "not used: “alpha” (1 row)" in told["warnings"][0]
 
 
 def test_a_body_without_a_file_name_names_no_model(asking: ApiClient, evaluation: Evaluation) -> None:
     told = sent(asking, [ANSWER], "")
     assert (told["rows_stored"], told["rows_bad"]) == (0, 1)
-    assert "the file does not name its model" in told["bad_rows"][0]["reason"]
+    assert "the file name does not name the model" in told["bad_rows"][0]["reason"]
 
 
 def test_a_second_response_is_decided_by_a_field(asking: ApiClient, evaluation: Evaluation) -> None:
@@ -61,7 +61,7 @@ def test_an_import_is_undone_and_says_so(asking: ApiClient, evaluation: Evaluati
     work_once("undo_import", importing.pk)
     assert asking.get(at).json()["state"] == "undone"
     again = asking.post(f"{at}/undo")
-    assert (again.status_code, "undone already" in again.content.decode()) == (422, True)
+    assert (again.status_code, "already undone" in again.content.decode()) == (422, True)
 
 
 def test_what_is_built_on_keeps_an_import(asking: ApiClient, evaluation: Evaluation) -> None:

@@ -1,5 +1,9 @@
 """Columns that are nothing known: said on a page, tried on the first rows, and remembered."""
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
@@ -8,6 +12,9 @@ from django.urls import reverse
 
 from evaluations.domain.files import ImportState
 from evaluations.domain.roles import Role
+from evaluations.formats.record_streams import FIRST_RECORDS
+from evaluations.imports.columns.forms import build_mapping_form
+from evaluations.imports.columns.services import read_import_sheet
 from evaluations.imports.lifecycle import continue_import
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation
@@ -190,3 +197,62 @@ def test_what_numbers_mean_must_be_chosen(manager_signed_in: Client, evaluation:
     at(manager_signed_in, importing, said(do="fit", word_0="A", word_1="B", word_2="tie"))
     importing.refresh_from_db()
     assert (importing.state, importing.rows_bad) == (ImportState.PREVIEWED, 0)
+
+
+def upload_rows(
+    client: Client, evaluation: Evaluation, rows: list[dict[str, Any]], name: str = "chats.jsonl"
+) -> Import:
+    upload(client, evaluation, "".join(f"{json.dumps(row)}\n" for row in rows), "chats.jsonl")
+    return Import.objects.latest("pk")
+
+
+def test_a_value_inside_an_object_is_mapped_like_a_column(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    rows = [
+        {"task": {"ask": f"Why {number}?"}, "reply": {"choices": [{"message": {"content": f"So {number}."}}]}}
+        for number in range(2)
+    ]
+    importing = upload_rows(manager_signed_in, evaluation, rows)
+    assert importing.state == ImportState.MAPPING
+    text = at(manager_signed_in, importing).content.decode()
+    assert '<option value="=reply.choices.0.message.content"' in text
+    mapped = {
+        "kind": "responses",
+        "asked_about": "responses",
+        "column_query_id": "#text",
+        "column_query": "=task.ask",
+        "column_response": "=reply.choices.0.message.content",
+    }
+    at(manager_signed_in, importing, {**mapped, "do": "fit"})
+    importing.refresh_from_db()
+    assert (importing.state, importing.rows_stored) == (ImportState.PREVIEWED, 2)
+    sample = importing.summary.samples[0]
+    assert (sample.query, sample.responses[0].text) == ("Why 0?", "So 0.")
+
+
+def test_columns_of_later_rows_can_be_mapped(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    rows: list[dict[str, Any]] = [{"ask": f"Why {number}?", "say": "So."} for number in range(FIRST_RECORDS + 5)]
+    rows[-1]["topic"] = "last"
+    importing = upload_rows(manager_signed_in, evaluation, rows)
+    assert '<option value="=topic"' in at(manager_signed_in, importing).content.decode()
+    mapped = {
+        "kind": "responses",
+        "asked_about": "responses",
+        "column_query_id": "#text",
+        "column_query": "=ask",
+        "column_response": "=say",
+        "column_category": "=topic",
+    }
+    answer = at(manager_signed_in, importing, {**mapped, "do": "fit"})
+    assert answer.status_code == 302
+    importing.refresh_from_db()
+    assert (importing.state, importing.rows_bad) == (ImportState.PREVIEWED, 0)
+
+
+def test_a_typed_model_name_stands_before_a_guessed_column(manager_signed_in: Client, evaluation: Evaluation) -> None:
+    importing = upload_rows(manager_signed_in, evaluation, [{"question": "Why?", "system": "alpha", "says": "So."}])
+    request = importing.options.request
+    reading = replace(request.reading, candidate="typed", format="responses")
+    importing.options = replace(importing.options, request=replace(request, reading=reading))
+    importing.save()
+    form = build_mapping_form(importing, read_import_sheet(importing))
+    assert (form.initial["whole_candidate"], form.initial.get("column_candidate")) == ("typed", None)

@@ -94,8 +94,8 @@ def test_what_is_suggested_can_be_sent_back_as_it_is(asking: ApiClient, evaluati
     [
         ({"columns": {"question": "prompt"}}, "body.columns.question", "no such field"),
         ({"columns": {**SAID["columns"], "query": "promt"}}, "body.columns.query", "no column “promt”"),
-        ({"columns": {"query": "prompt"}}, "body.columns.response_a", "Choose its column."),
-        ({"values": {**SAID["values"], "query": "x"}}, "body.values.query", "for all rows"),
+        ({"columns": {"query": "prompt"}}, "body.columns.response_a", "Choose a column."),
+        ({"values": {**SAID["values"], "query": "x"}}, "body.values.query", "fixed value"),
         ({"values": {**SAID["values"], "rater": "ann"}}, "body.values.rater", "not both"),
         ({"values": {**SAID["values"], "rater_kind": "robot"}}, "body.values.rater_kind", "robot"),
     ],
@@ -119,4 +119,4 @@ def test_a_file_that_is_stored_is_told_nothing_more(asking: ApiClient, evaluatio
     continue_import(Import.objects.get(), seconds=60)
     for answer in (asking("PUT", f"{at}/columns", SAID), asking.get(f"{at}/columns")):
         assert (answer.status_code, answer.json()["code"]) == (422, "refused")
-        assert "waits to be stored" in answer.json()["detail"]
+        assert "before the import" in answer.json()["detail"]

@@ -211,7 +211,7 @@ def test_scores_are_shown_with_what_they_mean(manager_signed_in: Client, evaluat
     assert '<td>beta</td><td>ann <span class="muted">human</span></td>' in text
     assert '<td class="number">2.5</td>' in text
     assert "Lower scores are better: overall." in text
-    assert "Scores that differ by at most 0.5 make a tie." in text
+    assert "Scores within 0.5 of each other are a tie." in text
     assert "model “omega” is not in this evaluation" in text
     press(manager_signed_in, "import_store", importing, skip_bad="1")
     continue_import(Import.objects.get(pk=importing.pk))
@@ -320,13 +320,14 @@ def test_the_list_costs_the_same_queries_however_long_it_is(
     manager_signed_in: Client, evaluation: Evaluation, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     address = reverse("imports", args=[evaluation.slug])
+    other = make_member(evaluation, Role.MANAGER)
     for number in range(60):
         Import.objects.create(
             evaluation=evaluation,
             file_name=f"file{number}",
             sha256="",
             format="auto",
-            user=evaluation.memberships.earliest("pk").user,
+            user=other,
             brings="verdicts",
         )
     with django_assert_max_num_queries(10) as asked:
@@ -413,7 +414,7 @@ def test_the_preview_begins_with_the_models(manager_signed_in: Client, evaluatio
     upload(manager_signed_in, evaluation, encode_jsonl([row]), candidate="omega")
     text = page(manager_signed_in, "import", Import.objects.get())
     assert "Model (set for the whole file): omega (1 response)." in text
-    assert "names “alpha” (1 row)" in text
+    assert "The names in the file are not used: “alpha” (1 row)." in text
     assert text.index("Model (set") < text.index("<dt>row</dt>")
 
 
