@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0009_endpoint_outages"),
+        ("evaluations", "0011_overview_results"),
     ]
 
     operations = [
