@@ -88,7 +88,7 @@ def test_what_was_said_is_checked_stored_and_remembered(manager_signed_in: Clien
     upload(manager_signed_in, evaluation)
     importing = Import.objects.get()
     answer = at(manager_signed_in, importing, said(do="fit"))
-    assert answer["Location"] == reverse("import", args=[evaluation.slug, importing.pk])
+    assert answer["Location"] == reverse("imports", args=[evaluation.slug])
     importing.refresh_from_db()
     assert (importing.state, importing.rows_stored, importing.rows_bad) == (ImportState.PREVIEWED, 3, 0)
     manager_signed_in.post(reverse("import_store", args=[evaluation.slug, importing.pk]))

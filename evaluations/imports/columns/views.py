@@ -43,7 +43,7 @@ def column_mapping(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRes
         except InputRefused as refused:
             error, status = str(refused), get_refusal_status(refused)
         else:
-            return redirect("import", slug, pk)
+            return redirect("imports", slug)
     return render_column_mapping(request, importing, sheet, form, mapping, error=error, status=status)
 
 
