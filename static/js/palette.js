@@ -56,8 +56,8 @@ const find = (typed) => {
 const render = ({ label, group, url }, index) => {
   const item = document.createElement("li");
   item.id = `palette-option-${index}`;
-  item.role = "option";
-  item.ariaSelected = String(index === active);
+  item.setAttribute("role", "option");
+  item.setAttribute("aria-selected", index === active);
   const link = Object.assign(document.createElement("a"), { href: url, tabIndex: -1, textContent: label });
   const place = Object.assign(document.createElement("span"), { className: "muted", textContent: group });
   item.append(link, place);
@@ -66,7 +66,7 @@ const render = ({ label, group, url }, index) => {
 
 const select = (index) => {
   active = Math.max(0, Math.min(index, options.length - 1));
-  for (const [at, item] of [...list.children].entries()) item.ariaSelected = String(at === active);
+  for (const [at, item] of [...list.children].entries()) item.setAttribute("aria-selected", at === active);
   list.children[active]?.scrollIntoView({ block: "nearest" });
   input.setAttribute("aria-activedescendant", options.length ? `palette-option-${active}` : "");
 };

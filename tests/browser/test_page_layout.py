@@ -22,12 +22,13 @@ class Look(NamedTuple):
 
 
 DESK: ViewportSize = {"width": 1280, "height": 900}
-TABLET: ViewportSize = {"width": 1024, "height": 768}
-JUST_TABS: ViewportSize = {"width": 1121, "height": 800}  # the narrowest window in which the tabs are not in a menu
 PHONE: ViewportSize = {"width": 390, "height": 844}
+# 641 is the narrowest window in which the places are not in a menu.
+WINDOWS: list[ViewportSize] = [{"width": width, "height": 800} for width in (1920, 1440, 1024, 900, 768, 641)]
+PHONES: list[ViewportSize] = [{"width": width, "height": 800} for width in (360, 480)]
 LOOKS = {
-    "desk": (Look(DESK, "light", True), Look(DESK, "dark"), Look(TABLET, "light"), Look(JUST_TABS, "light")),
-    "phone": (Look(PHONE, "light"), Look(PHONE, "dark", True)),
+    "desk": (Look(DESK, "light", True), Look(DESK, "dark"), *(Look(window, "light") for window in WINDOWS)),
+    "phone": (Look(PHONE, "light"), Look(PHONE, "dark", True), *(Look(phone, "light") for phone in PHONES)),
 }
 DOWNLOADS = re.compile(r"/file$|\.json$")
 NAME_THE_OWNER = """
@@ -103,7 +104,7 @@ def test_the_navigation_opens_on_a_phone_without_scripts(new_page: NewPage, owne
     page = new_page(viewport=PHONE, java_script_enabled=False, storage_state=owner_state)
     page.goto("/e/example/")
     expect(page.get_by_role("link", name="Settings", exact=True)).to_be_hidden()
-    page.get_by_role("button", name="Pages").click()
+    page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Settings", exact=True).click()
     expect(page.get_by_role("heading", name="Settings")).to_be_visible()
 
@@ -122,6 +123,6 @@ def test_a_theme_that_was_chosen_wins_over_the_system(new_page: NewPage, owner_s
 def test_the_first_key_skips_to_the_content(owner_page: Page) -> None:
     owner_page.goto("/e/example/")
     owner_page.keyboard.press("Tab")
-    expect(owner_page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(owner_page.get_by_role("link", name="Skip to content")).to_be_focused()
     owner_page.keyboard.press("Enter")
     expect(owner_page.locator("main")).to_be_focused()
