@@ -113,7 +113,7 @@ def test_the_budget_is_raised_and_taken_away(owner: User, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "sentence"), [("much", "an amount in USD"), ("0", "more than 0"), ("1", "at least")]
+    ("budget", "sentence"), [("much", "an amount in USD"), ("0", "more than USD 0"), ("1", "at least")]
 )
 def test_a_budget_that_cannot_be_is_refused_in_one_sentence(owner: User, run: Run, budget: str, sentence: str) -> None:
     Run.objects.filter(pk=run.pk).update(spent=3 * DOLLAR)

@@ -91,7 +91,8 @@ def test_several_models_stand_in_order_of_their_win_rates(evaluation: Evaluation
 def test_scores_of_single_responses_count_as_the_choices_that_they_make(evaluation: Evaluation) -> None:
     rater = make_scoring_judge(evaluation)
     assert rater.judge is not None
-    for scores in ((5, 3), (2, 2), (1, "failed")):
+    given: list[tuple[float | str, float | str]] = [(5, 3), (2, 2), (1, "failed")]
+    for scores in given:
         comparison = make_comparison(evaluation)
         for response, value in zip((comparison.response_a, comparison.response_b), scores, strict=True):
             make_judge_score(rater, response, value)
