@@ -9,12 +9,12 @@ from evaluations.access import ALLOWED_ROLES, Action, is_allowed
 from evaluations.audit.events import record_event
 from evaluations.domain.events import DOWNLOADED, SAW_VERDICTS
 from evaluations.domain.judges import CallState
-from evaluations.domain.reviews import SAVED_REVIEW_STATES, QueueKind, Reveal, ReviewState
+from evaluations.domain.reviews import SAVED_REVIEW_STATES, AssignmentState, NameReveal, QueueKind, Reveal, ReviewState
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
-from evaluations.models.queues import QueueSlot
+from evaluations.models.queues import END_OF_QUEUE, Assignment, QueueProgress, QueueSlot
 from evaluations.models.runs import Call
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.models.users import Membership, User
@@ -112,6 +112,38 @@ def reveal_judge_results(user: User, evaluation: Evaluation) -> bool:
         first = list(rows[: SMALL_REPORT_COMPARISONS + 1])
         reveal_comparisons(user, evaluation, first if len(first) <= SMALL_REPORT_COMPARISONS else [])
     return True
+
+
+def can_see_names(user: User, evaluation: Evaluation) -> bool:
+    """Whether the user may see which candidate wrote a response, on comparisons whose choices they may see."""
+    return is_allowed(user, Action.SEE_ALL, evaluation) or are_names_revealed(user, evaluation)
+
+
+def are_names_revealed(user: User, evaluation: Evaluation) -> bool:
+    """Whether the evaluation reveals the candidates' names to this reviewer now."""
+    if evaluation.name_reveal == NameReveal.AFTER_LAST:
+        return has_finished_reviewing(user, evaluation)
+    return evaluation.name_reveal == NameReveal.AFTER_SAVE
+
+
+def has_finished_reviewing(user: User, evaluation: Evaluation) -> bool:
+    """Whether no comparison is left for this reviewer: each is done or skipped, or the others have enough reviews."""
+    passed = Review.objects.filter(
+        rater__user=user,
+        rubric_version=evaluation.review_rubric_id,
+        comparison=OuterRef("pk"),
+        state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED),
+    )
+    if not Comparison.objects.filter(~Exists(passed), evaluation=evaluation).exists():
+        return True
+    here = {"rater__user": user, "rater__evaluation": evaluation}
+    reached = QueueProgress.objects.filter(**here, rubric_version=evaluation.review_rubric_id, queue__isnull=True)
+    open_assignments = Assignment.objects.filter(
+        **here,
+        item__rubric_version=evaluation.review_rubric_id,
+        state__in=(AssignmentState.RESERVED, AssignmentState.ASSIGNED),
+    )
+    return reached.filter(reached=END_OF_QUEUE).exists() and not open_assignments.exists()
 
 
 def has_seen_verdicts(user: User, comparison: Comparison) -> bool:

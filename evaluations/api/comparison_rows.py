@@ -11,7 +11,7 @@ from evaluations.models.comparisons import Comparison, load_tag_names
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.verdicts.vote_counts import VoteCounts, count_raters
-from evaluations.visibility import can_see_judges, visible_comparisons
+from evaluations.visibility import can_see_judges, can_see_names, visible_comparisons
 
 
 class ComparisonOut(Schema):
@@ -56,20 +56,27 @@ def select_row_columns(comparisons: "QuerySet[Comparison]") -> "QuerySet[Compari
 def serialize_comparisons(user: User, evaluation: Evaluation, rows: Sequence[Comparison]) -> list[ComparisonOut]:
     ids = [row.pk for row in rows]
     counts = count_raters(ids)
-    named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
+    visible = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
+    sees_names = bool(visible) and can_see_names(user, evaluation)
     sees_judges, sees_all = can_see_judges(user, evaluation), is_allowed(user, Action.SEE_ALL, evaluation)
     tags = load_tag_names(ids) if sees_all else {}
     return [
         serialize_comparison(
-            row, counts[row.pk], tags.get(row.pk, []), is_named=row.pk in named, sees_judges=sees_judges
+            row,
+            counts[row.pk],
+            tags.get(row.pk, []),
+            is_visible=row.pk in visible,
+            sees_names=sees_names,
+            sees_judges=sees_judges,
         )
         for row in rows
     ]
 
 
 def serialize_comparison(
-    row: Comparison, counts: VoteCounts, tags: list[str], *, is_named: bool, sees_judges: bool
+    row: Comparison, counts: VoteCounts, tags: list[str], *, is_visible: bool, sees_names: bool, sees_judges: bool
 ) -> ComparisonOut:
+    is_named = is_visible and sees_names
     return ComparisonOut(
         id=row.pk,
         query_id=row.query.key,
@@ -83,7 +90,7 @@ def serialize_comparison(
         judges=counts.judges if sees_judges else None,
         calls_waiting=counts.waiting if sees_judges else None,
         calls_failed=counts.failed if sees_judges else None,
-        labelled=counts.labelled if is_named else None,
-        split=counts.split if is_named else None,
+        labelled=counts.labelled if is_visible else None,
+        split=counts.split if is_visible else None,
         tags=tags,
     )

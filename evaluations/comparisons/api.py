@@ -65,7 +65,13 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reviews.queues.services import assign_comparisons, find_reviewers
 from evaluations.reviews.selectors import put_in_order_shown
-from evaluations.visibility import can_see_judges, can_see_verdicts, reveal_visible_vote_table, visible_comparisons
+from evaluations.visibility import (
+    can_see_judges,
+    can_see_names,
+    can_see_verdicts,
+    reveal_visible_vote_table,
+    visible_comparisons,
+)
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
@@ -139,6 +145,7 @@ def get_comparison(request: AuthenticatedRequest, slug: str, pk: int) -> Compari
 
 def serialize_comparison_detail(user: User, row: Comparison) -> ComparisonDetailOut:
     is_open = can_see_verdicts(user, row)
+    is_named = is_open and can_see_names(user, row.evaluation)
     stored = (row.response_a, row.response_b)
     responses = stored if is_open else put_in_order_shown(user, row, stored)
     return ComparisonDetailOut(
@@ -152,10 +159,10 @@ def serialize_comparison_detail(user: User, row: Comparison) -> ComparisonDetail
         responses=[
             ResponseOut(
                 side=side,
-                candidate=response.candidate.name if is_open else None,
+                candidate=response.candidate.name if is_named else None,
                 messages=serialize_messages(response.messages),
                 flags=split_flags(response.flags),
-                metadata=response.metadata if is_open else None,
+                metadata=response.metadata if is_named else None,
             )
             for side, response in zip("AB", responses, strict=True)
         ],

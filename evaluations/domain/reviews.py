@@ -14,6 +14,14 @@ class Reveal(StrEnum):
     RANDOMISED = "randomised"  # blind or shown, drawn per comparison
 
 
+class NameReveal(StrEnum):
+    """When reviewers see the names of the candidates, by which they could learn a candidate's style."""
+
+    NEVER = "never"
+    AFTER_LAST = "after_last"  # after their last comparison
+    AFTER_SAVE = "after_save"  # after each save
+
+
 class ReviewState(StrEnum):
     DRAFT = "draft"
     FIRST = "first"  # first choices saved, judge revealed, final ones not confirmed yet

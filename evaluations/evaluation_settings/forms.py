@@ -8,7 +8,7 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 
 from evaluations.domain.choices import LabelPolicy
-from evaluations.domain.reviews import Reveal
+from evaluations.domain.reviews import NameReveal, Reveal
 from evaluations.evaluation_settings.selectors import list_review_rubrics, list_showable_judges
 from evaluations.evaluation_settings.services import (
     MAX_RESERVATION_MINUTES,
@@ -27,6 +27,12 @@ REVEAL_CHOICES = [
     (Reveal.SHOWN, "From the start"),
     (Reveal.NEVER, "Never"),
     (Reveal.RANDOMISED, "Random per comparison: after the first save, or from the start"),
+]
+
+NAME_REVEAL_CHOICES = [
+    (NameReveal.NEVER, "Never"),
+    (NameReveal.AFTER_LAST, "After their last comparison"),
+    (NameReveal.AFTER_SAVE, "After each save"),
 ]
 
 LABEL_POLICY_CHOICES = [
@@ -78,6 +84,12 @@ class SettingsForm(forms.Form):
         choices=REVEAL_CHOICES,
         widget=forms.RadioSelect,
         help_text="Agreement is computed from choices made before the reveal. Random lets you measure anchoring.",
+    )
+    name_reveal = forms.ChoiceField(
+        label="When reviewers see the models’ names",
+        choices=NAME_REVEAL_CHOICES,
+        widget=forms.RadioSelect,
+        help_text="Earlier than after the last comparison, reviewers learn to recognize a model by its style.",
     )
     label_policy = forms.ChoiceField(
         label="Label source",

@@ -7,7 +7,7 @@ from ninja import Field, Schema
 
 from evaluations.api.schemas import OMITTED, LongText, NameText, RowId, StrictIn
 from evaluations.domain.choices import LabelPolicy
-from evaluations.domain.reviews import Reveal
+from evaluations.domain.reviews import NameReveal, Reveal
 from evaluations.evaluation_settings.services import MAX_RESERVATION_MINUTES, MAX_REVIEWS_WANTED
 
 
@@ -20,6 +20,7 @@ class EvaluationSettingsOut(Schema):
     reservation_minutes: int
     shown_judge: int | None
     reveal: Reveal
+    name_reveal: NameReveal = Field(description="when reviewers see the names of the candidates")
     label_policy: LabelPolicy
     resolve_judge_disagreements: bool
 
@@ -35,6 +36,7 @@ class EvaluationSettingsPatch(StrictIn):
     reservation_minutes: Annotated[int, Field(ge=1, le=MAX_RESERVATION_MINUTES)] = OMITTED
     shown_judge: RowId | None = None
     reveal: Reveal = OMITTED
+    name_reveal: NameReveal = OMITTED
     label_policy: LabelPolicy = OMITTED
     resolve_judge_disagreements: bool = OMITTED
 

@@ -41,6 +41,7 @@ class EvaluationSettings:
     reservation_minutes: int
     shown_judge: Judge | None
     reveal: str
+    name_reveal: str
     label_policy: str
     resolve_judge_disagreements: bool
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import models
 
 from evaluations.domain.choices import LabelPolicy
-from evaluations.domain.reviews import Reveal
+from evaluations.domain.reviews import NameReveal, Reveal
 from evaluations.models.base import Row, enum_choices, enum_constraint
 from evaluations.models.users import User
 
@@ -34,6 +34,9 @@ class Evaluation(Row):
     )
     shown_judge = models.ForeignKey("Judge", on_delete=models.PROTECT, null=True, blank=True, related_name="shown_in")
     reveal = models.CharField(max_length=12, default=Reveal.BLIND.value, choices=enum_choices(Reveal))
+    name_reveal = models.CharField(
+        max_length=12, default=NameReveal.AFTER_LAST.value, choices=enum_choices(NameReveal)
+    )
     reviews_wanted = models.PositiveSmallIntegerField(default=1)
     label_policy = models.CharField(
         max_length=20, default=LabelPolicy.PEOPLE_THEN_JUDGES.value, choices=enum_choices(LabelPolicy)
@@ -55,6 +58,7 @@ class Evaluation(Row):
     class Meta:
         constraints = [
             enum_constraint("reveal", Reveal, "evaluation_reveal"),
+            enum_constraint("name_reveal", NameReveal, "evaluation_name_reveal"),
             enum_constraint("label_policy", LabelPolicy, "evaluation_label_policy"),
             models.CheckConstraint(condition=models.Q(reviews_wanted__gte=1), name="evaluation_reviews_wanted"),
             models.CheckConstraint(

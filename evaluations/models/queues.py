@@ -1,5 +1,7 @@
 """Queues with their items, assignments and progress."""
 
+from typing import Final
+
 from django.db import models
 from django.db.models import F, Q
 
@@ -155,6 +157,10 @@ class Assignment(Row):
                 name="assignment_to_expire",
             ),
         ]
+
+
+# A rater's progress in a queue that has nothing left for them, until a slot opens and moves it back.
+END_OF_QUEUE: Final = 2**62
 
 
 class QueueProgress(Row):

@@ -14,7 +14,7 @@ from django_htmx.http import HttpResponseClientRedirect, push_url, reswap, retar
 
 from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.reviews import ReviewState
+from evaluations.domain.reviews import NameReveal, ReviewState, SelectionMethod
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater, get_or_create_rater
 from evaluations.models.queues import Queue
@@ -33,10 +33,11 @@ from evaluations.reviews.forms import REASON_CHOICES, ChoicesForm, StepForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration, get_calibration_progress
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
-from evaluations.reviews.selectors import get_earlier_review, get_unseen_guidelines_change
+from evaluations.reviews.selectors import describe_minutes_left, estimate_minutes_left, get_earlier_reviews, get_unseen_guidelines_change
 from evaluations.reviews.sheet import ReviewSheet
 from evaluations.reviews.spans import get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses
+from evaluations.visibility import are_names_revealed
 from evaluations.web.forms import CleanedData
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -133,7 +134,9 @@ def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldV
     earlier_draft = None if review else read_draft_of_earlier_version(rater, page.comparison, page.rubric)
     draft = None if sheet.stage == "done" else read_draft(review) or earlier_draft
     fields = unsaved if unsaved is not None else (draft.fields if draft else {})
-    earlier = get_earlier_review(page.evaluation, rater, review)
+    recent = get_earlier_reviews(page.evaluation, rater, review)
+    earlier = recent[0] if recent else None
+    progress = page.get_progress()
     undoable = earlier if sheet.stage == "choose" else None
     if review is not None and review.state in (ReviewState.FINAL, ReviewState.SKIPPED):
         undoable = review
@@ -145,13 +148,27 @@ def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldV
         "sheet": sheet,
         "rows": list(build_panel_rows(sheet, fields)),
         "reasons": REASON_CHOICES,
+        "names": get_shown_names(page, sheet),
         "note": fields.get("note", review.note if review else ""),
         "draft": draft,
         "is_from_earlier_rubric": earlier_draft is not None,
-        "progress": page.get_progress(),
+        "progress": progress,
+        "time_left": describe_minutes_left(estimate_minutes_left(recent, progress)),
         "earlier": earlier,
         "undoable": undoable,
     }
+
+
+def get_shown_names(page: ReviewContext, sheet: ReviewSheet) -> tuple[str, str] | None:
+    """The names of both candidates, left first, as soon as the evaluation reveals them to this reviewer."""
+    review = sheet.review
+    if sheet.stage == "choose" or (review is not None and review.selection_method == SelectionMethod.CALIBRATION):
+        return None
+    if page.evaluation.name_reveal != NameReveal.AFTER_SAVE and sheet.stage != "done":
+        return None
+    if not are_names_revealed(page.user, page.evaluation):
+        return None
+    return sheet.left.candidate.name, sheet.right.candidate.name
 
 
 def build_texts_context(page: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from statistics import median
+from typing import Final, TypeVar
 
 from django.utils.crypto import salted_hmac
 
@@ -22,7 +23,7 @@ from evaluations.reviews.queues.sql import (
     read_queue_stock,
     read_stock_and_own_counts,
 )
-from evaluations.reviews.sql import find_earlier_review
+from evaluations.reviews.sql import find_earlier_reviews
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,34 @@ def build_review_progress(
     return ReviewProgress(total, done, skipped)
 
 
-def get_earlier_review(evaluation: Evaluation, rater: Rater | None, review: Review | None) -> Review | None:
-    """Saved or skipped: the one finished before this; from a comparison that is not finished, the one finished last."""
+def get_earlier_reviews(evaluation: Evaluation, rater: Rater | None, review: Review | None) -> list[Review]:
+    """Saved or skipped, newest first: those finished before this; from one that is not finished, the last ones."""
     if rater is None:
+        return []
+    return find_earlier_reviews(rater, evaluation.review_rubric_id, review.finished_at if review else None)
+
+
+# Fewer reviews say too little about the time that the next ones take.
+MIN_TIMED_REVIEWS: Final = 3
+
+
+def estimate_minutes_left(earlier: Sequence[Review], progress: ReviewProgress) -> float | None:
+    """How long the comparisons that are left take at the median time of the last ones; None if it is not known yet."""
+    times = [review.active_ms for review in earlier if review.state in SAVED_REVIEW_STATES and review.active_ms]
+    left = progress.total - progress.done - progress.skipped
+    if len(times) < MIN_TIMED_REVIEWS or left <= 0:
         return None
-    return find_earlier_review(rater, evaluation.review_rubric_id, review.finished_at if review else None)
+    return median(times) * left / 60_000
+
+
+def describe_minutes_left(minutes: float | None) -> str:
+    if minutes is None:
+        return ""
+    if minutes < 1:
+        return "less than a minute left"
+    if minutes < 90:
+        return f"about {minutes:.0f} min left"
+    return f"about {minutes / 60:.0f} h left"
 
 
 Side = TypeVar("Side")

@@ -76,19 +76,20 @@ def find_comparison_with_texts(
     return comparison, review
 
 
-# What “Previous” and “Undo” need.
-EARLIER_REVIEW: Final = JoinedRow(Review, "r", ("id", "comparison_id", "state", "version", "finished_at"))
+# What “Previous” and “Undo” need, and the time that the reviewer takes.
+EARLIER_REVIEW: Final = JoinedRow(Review, "r", ("id", "comparison_id", "state", "version", "finished_at", "active_ms"))
+MAX_EARLIER_REVIEWS: Final = 21
 
 SELECT_EARLIER_REVIEW: Final = f"""
 SELECT {EARLIER_REVIEW.columns} FROM evaluations_review r
 WHERE r.rater_id = %s AND r.rubric_version_id = %s AND r.finished_at """
 
-LAST_FINISHED: Final = "IS NOT NULL ORDER BY r.finished_at DESC LIMIT 1"
-LAST_FINISHED_BEFORE: Final = "< %s ORDER BY r.finished_at DESC LIMIT 1"
+LAST_FINISHED: Final = f"IS NOT NULL ORDER BY r.finished_at DESC LIMIT {MAX_EARLIER_REVIEWS}"
+LAST_FINISHED_BEFORE: Final = f"< %s ORDER BY r.finished_at DESC LIMIT {MAX_EARLIER_REVIEWS}"
 
 
-def find_earlier_review(rater: Rater, version_id: int | None, before: datetime | None) -> Review | None:
-    """The review that the rater finished last, or last before that time."""
+def find_earlier_reviews(rater: Rater, version_id: int | None, before: datetime | None) -> list[Review]:
+    """The reviews that the rater finished last, or last before that time, newest first."""
     parameters = [rater.pk, version_id]
     with connection.cursor() as cursor:
         if before is None:
@@ -96,5 +97,4 @@ def find_earlier_review(rater: Rater, version_id: int | None, before: datetime |
         else:
             adapted = connection.ops.adapt_datetimefield_value(before)
             cursor.execute(SELECT_EARLIER_REVIEW + LAST_FINISHED_BEFORE, [*parameters, adapted])
-        row = cursor.fetchone()
-    return EARLIER_REVIEW.build(iter(row)) if row else None
+        return [EARLIER_REVIEW.build(iter(row)) for row in cursor.fetchall()]

@@ -40,7 +40,7 @@ from evaluations.reviews.queues.sql import list_open_queues, read_stock_and_own_
 from evaluations.reviews.selectors import (
     build_review_progress,
     get_earlier_guidelines,
-    get_earlier_review,
+    get_earlier_reviews,
     get_review_progress,
 )
 from evaluations.reviews.services import (
@@ -96,12 +96,13 @@ def render_nothing_to_review(request: AuthenticatedRequest, evaluation: Evaluati
     if is_fragment(request):
         return HttpResponseClientRedirect(request.path)
     rater = find_rater_of_user(request.user, evaluation)
+    earlier = get_earlier_reviews(evaluation, rater, None)
     context = {
         "page": "review",
         "evaluation": evaluation,
         "reason": reason,
         "progress": get_review_progress(evaluation, rater),
-        "earlier": get_earlier_review(evaluation, rater, None),
+        "earlier": earlier[0] if earlier else None,
     }
     return render(request, "review/nothing.html", context)
 

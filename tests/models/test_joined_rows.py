@@ -12,7 +12,7 @@ from evaluations.models.memberships import find_membership
 from evaluations.models.sign_ins import Session, find_session
 from evaluations.models.users import Membership, User
 from evaluations.models.verdicts import Review
-from evaluations.reviews.sql import find_comparison, find_comparison_with_texts, find_earlier_review
+from evaluations.reviews.sql import find_comparison, find_comparison_with_texts, find_earlier_reviews
 from tests.factories.evaluations import make_comparison
 from tests.factories.review_page import post_first_choices
 
@@ -82,8 +82,8 @@ def test_the_earlier_review_is_the_one_finished_last(
     finished = Review.objects.filter(pk=review.pk)
     finished.update(finished_at=timezone.now())
     review.refresh_from_db()
-    assert_same(find_earlier_review(rater, evaluation.review_rubric_id, None), review)
-    assert find_earlier_review(rater, evaluation.review_rubric_id, review.finished_at) is None
+    assert_same(find_earlier_reviews(rater, evaluation.review_rubric_id, None)[0], review)
+    assert find_earlier_reviews(rater, evaluation.review_rubric_id, review.finished_at) == []
 
 
 def test_a_session_comes_with_its_user(client: Client, owner: User) -> None:

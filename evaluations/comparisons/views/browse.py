@@ -44,7 +44,7 @@ from evaluations.rendered_texts import iter_comparison_texts, render_texts
 from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reviews.selectors import put_in_order_shown
 from evaluations.verdicts.vote_counts import count_raters
-from evaluations.visibility import can_see_judges, reveal_vote_table, visible_comparisons
+from evaluations.visibility import can_see_judges, can_see_names, reveal_vote_table, visible_comparisons
 from evaluations.web.pagination import (
     MAX_COUNTED,
     PAGE_SIZE,
@@ -79,6 +79,7 @@ def comparison_detail(request: AuthenticatedRequest, slug: str, pk: int) -> Http
         "html": render_texts([*iter_comparison_texts(row), *(table.rationales if table else ())]),
         "sides": sides,
         "table": table,
+        "shows_names": sees_verdicts and can_see_names(user, evaluation),
         "adjudications": list_resolutions(row) if sees_verdicts else (),
         "saw_swapped": sees_verdicts and swapped_reviews.exists(),
     }
@@ -259,12 +260,13 @@ def build_list_rows(
     progress = count_raters(ids)
     named = set(visible_comparisons(user, evaluation).filter(pk__in=ids).values_list("pk", flat=True))
     excerpts = build_excerpts(page.rows, parse_search_text(search_text), user, named) if search_text else {}
+    shows_names = bool(named) and can_see_names(user, evaluation)
     tags = load_tag_names(ids) if is_allowed(user, Action.SEE_ALL, evaluation) else {}
     return [
         {
             "comparison": comparison,
             "progress": progress[comparison.pk],
-            "is_named": comparison.pk in named,
+            "is_named": comparison.pk in named and shows_names,
             "shows_labels": comparison.pk in named and progress[comparison.pk].has_labels,
             "excerpt": excerpts.get(comparison.pk),
             "tags": tags.get(comparison.pk, ()),

@@ -14,7 +14,7 @@ from evaluations.domain.reviews import AssignmentState, QueueKind, Reveal, Revie
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
-from evaluations.models.queues import Assignment, Queue
+from evaluations.models.queues import END_OF_QUEUE, Assignment, Queue
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.transactions import has_single_writer, transaction_in_turn
 from evaluations.models.verdicts import Review
@@ -46,9 +46,6 @@ from evaluations.reviews.queues.sql import (
     take_offered_item,
 )
 from evaluations.verdicts.judge_choices import load_judge_choices
-
-# A rater's progress in a queue that has nothing left for them, until a slot opens and moves it back.
-END_OF_QUEUE: Final = 2**62
 
 
 def reserve_from_default_queue(request: NextRequest) -> int | None:

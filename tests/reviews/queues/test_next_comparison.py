@@ -17,7 +17,7 @@ from evaluations.models.users import User
 from evaluations.reviews.drafts import save_draft
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.reservations import release_expired_reservations
-from evaluations.reviews.selectors import ReviewProgress, get_earlier_review, get_review_progress
+from evaluations.reviews.selectors import ReviewProgress, get_earlier_reviews, get_review_progress
 from evaluations.reviews.services import get_or_create_review, save_first_choices, skip_comparison, undo_last_step
 from tests.factories.evaluations import make_comparison, make_member
 from tests.factories.queue_state import take_next_comparison
@@ -141,7 +141,7 @@ def test_what_was_undone_comes_next(owner: User, evaluation: Evaluation) -> None
     first, second = comparisons(evaluation, 1, 2)
     save(owner, first)
     rater = find_rater_of_user(owner, evaluation)
-    review = get_earlier_review(evaluation, rater, None)
+    review = get_earlier_reviews(evaluation, rater, None)[0]
     assert review is not None
     undo_last_step(owner, review, version=review.version)
     assert take_next_comparison(owner, evaluation) == first.pk
@@ -177,13 +177,13 @@ def test_the_way_back_leads_over_every_earlier_review(owner: User, evaluation: E
     save(owner, first)
     skip_comparison(owner, second, reason="", version=0)
     rater = find_rater_of_user(owner, evaluation)
-    last = get_earlier_review(evaluation, rater, None)
+    last = get_earlier_reviews(evaluation, rater, None)[0]
     assert last is not None
     assert last.comparison_id == second.pk
-    before = get_earlier_review(evaluation, rater, last)
+    before = get_earlier_reviews(evaluation, rater, last)[0]
     assert before is not None
     assert before.comparison_id == first.pk
-    assert get_earlier_review(evaluation, rater, before) is None
+    assert get_earlier_reviews(evaluation, rater, before) == []
 
 
 def queries_for_a_turn(owner: User, evaluation: Evaluation) -> int:
