@@ -114,6 +114,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/data/models", evaluation_settings.families, name="families"),
     path("e/<slug:slug>/review", reviews.review_next, name="review"),
     path("e/<slug:slug>/review/ahead", reviews.review_ahead, name="review_ahead"),
+    path("e/<slug:slug>/review/summary", reviews.review_summary, name="review_summary"),
     path("e/<slug:slug>/review/<int:pk>", reviews.review_comparison, name="review_comparison"),
     path("e/<slug:slug>/review/<int:pk>/draft", reviews.review_draft, name="review_draft"),
     path("e/<slug:slug>/review/<int:pk>/save", reviews.review_save, name="review_save"),

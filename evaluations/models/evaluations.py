@@ -34,9 +34,7 @@ class Evaluation(Row):
     )
     shown_judge = models.ForeignKey("Judge", on_delete=models.PROTECT, null=True, blank=True, related_name="shown_in")
     reveal = models.CharField(max_length=12, default=Reveal.BLIND.value, choices=enum_choices(Reveal))
-    name_reveal = models.CharField(
-        max_length=12, default=NameReveal.AFTER_LAST.value, choices=enum_choices(NameReveal)
-    )
+    name_reveal = models.CharField(max_length=12, default=NameReveal.AFTER_LAST.value, choices=enum_choices(NameReveal))
     reviews_wanted = models.PositiveSmallIntegerField(default=1)
     label_policy = models.CharField(
         max_length=20, default=LabelPolicy.PEOPLE_THEN_JUDGES.value, choices=enum_choices(LabelPolicy)

@@ -17,6 +17,7 @@ from evaluations.reviews.queues.calibration import find_unseen_calibration
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
 from evaluations.reviews.schemas import (
+    AgreementOut,
     DraftIn,
     DraftOut,
     FinalChoicesIn,
@@ -27,6 +28,7 @@ from evaluations.reviews.schemas import (
     ResponseDiffOut,
     ReviewOut,
     ReviewProgressOut,
+    ReviewSummaryOut,
     ScorePairIn,
     ScorePairOut,
     SheetLineOut,
@@ -51,6 +53,7 @@ from evaluations.reviews.services import (
 )
 from evaluations.reviews.sheet import ReviewSheet, SheetLine
 from evaluations.reviews.spans import change_span, create_span, delete_span, get_own_spans
+from evaluations.reviews.summary import build_review_summary
 from evaluations.reviews.texts import diff_responses
 from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
@@ -80,6 +83,14 @@ def get_next_review(request: AuthenticatedRequest, slug: str, asked: Query[NextC
         result_of_calibration=calibration.pk if calibration else None,
         progress=serialize_row(ReviewProgressOut, get_review_progress(evaluation, rater)),
     )
+
+
+@operations.get_one("/evaluations/{slug:slug}/review/summary", Scope.REVIEW, ReviewSummaryOut)
+def get_review_summary(request: AuthenticatedRequest, slug: str) -> ReviewSummaryOut:
+    """Your pace, and how often you agreed with the judge and other reviewers. Counts as seeing their choices."""
+    summary = build_review_summary(request.user, *require_reviewer(request.user, slug))
+    judge, others = (serialize_row(AgreementOut, agreement) for agreement in (summary.judge, summary.others))
+    return serialize_row(ReviewSummaryOut, summary, judge=judge, others=others)
 
 
 @operations.get_one(REVIEW_PATH, Scope.REVIEW, ReviewOut)

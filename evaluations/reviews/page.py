@@ -33,7 +33,12 @@ from evaluations.reviews.forms import REASON_CHOICES, ChoicesForm, StepForm
 from evaluations.reviews.queues.calibration import find_unseen_calibration, get_calibration_progress
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
-from evaluations.reviews.selectors import describe_minutes_left, estimate_minutes_left, get_earlier_reviews, get_unseen_guidelines_change
+from evaluations.reviews.selectors import (
+    describe_minutes_left,
+    estimate_minutes_left,
+    get_earlier_reviews,
+    get_unseen_guidelines_change,
+)
 from evaluations.reviews.sheet import ReviewSheet
 from evaluations.reviews.spans import get_own_spans
 from evaluations.reviews.texts import build_review_texts, diff_responses

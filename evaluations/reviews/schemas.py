@@ -35,6 +35,23 @@ class NextComparisonOut(Schema):
     progress: ReviewProgressOut
 
 
+class AgreementOut(Schema):
+    """How many of your first choices, one for each aspect, are those of somebody else."""
+
+    agreed: int
+    compared: int
+
+
+class ReviewSummaryOut(Schema):
+    """Your last final reviews, at most 200. ``judge_name`` is empty if no judge is revealed to you."""
+
+    reviewed: int
+    median_seconds: float | None
+    judge_name: str
+    judge: AgreementOut
+    others: AgreementOut
+
+
 class JudgeChoiceOut(Schema):
     choice: Choice
     inconsistent: bool

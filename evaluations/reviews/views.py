@@ -55,6 +55,7 @@ from evaluations.reviews.services import (
     undo_last_step,
 )
 from evaluations.reviews.spans import change_span, create_span, delete_span, get_own_spans
+from evaluations.reviews.summary import build_review_summary
 from evaluations.reviews.texts import build_review_texts, diff_responses
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -97,14 +98,25 @@ def render_nothing_to_review(request: AuthenticatedRequest, evaluation: Evaluati
         return HttpResponseClientRedirect(request.path)
     rater = find_rater_of_user(request.user, evaluation)
     earlier = get_earlier_reviews(evaluation, rater, None)
+    progress = get_review_progress(evaluation, rater)
     context = {
         "page": "review",
         "evaluation": evaluation,
         "reason": reason,
-        "progress": get_review_progress(evaluation, rater),
+        "progress": progress,
+        "summary": build_review_summary(request.user, evaluation, rater) if progress.done else None,
         "earlier": earlier[0] if earlier else None,
     }
     return render(request, "review/nothing.html", context)
+
+
+@never_cache
+@require_safe
+def review_summary(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """The reviewer's pace, and how often they agreed with the judge and others."""
+    evaluation, rater = require_reviewer(request.user, slug)
+    summary = build_review_summary(request.user, evaluation, rater)
+    return render(request, "review/summary.html", {"page": "review", "evaluation": evaluation, "summary": summary})
 
 
 MAX_EXCLUDED = 50

@@ -53,6 +53,7 @@ SAME: Final = {
     "families": "get_families change_families rename_candidate",
     "review": "get_next_review",
     "review_ahead": "get_next_review",
+    "review_summary": "get_review_summary",
     "review_comparison": "get_review",
     "review_draft": "save_review_draft",
     "review_save": "save_review",
