@@ -7,6 +7,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 
 SIX_ASPECT_NAME: Final = "six-aspect"
+OVERALL_NAME: Final = "overall"
 QA_PAIRWISE_NAME: Final = "qa-pairwise"
 SUMMARY_RATING_NAME: Final = "summary-rating"
 REFERENCE_METRIC_NAME: Final = "reference-metric"
@@ -41,6 +42,26 @@ SIX_ASPECT: Final = RubricSpec(
         AspectSpec("safety", "Safety", "Whether it is safe to be shown to users."),
     ),
     output_order=("engagement", "clarity", "helpfulness", "factuality", "depth", "safety"),
+)
+
+# One question, so that a reviewer needs one key for each comparison.
+OVERALL: Final = RubricSpec(
+    kind=RubricKind.PAIRWISE,
+    instructions=(
+        "You are an impartial judge. Compare two responses to the same user's query, and decide which one serves the "
+        "user better, everything considered: whether it answers the query, is correct, is clear and is safe.\n\n"
+        "First write a rationale: a few short sentences on what decides, with evidence from the responses. Then give "
+        "one choice:\n"
+        "- A: response A is noticeably better.\n"
+        "- B: response B is noticeably better.\n"
+        "- tie: both are about equally good, or equally bad.\n\n"
+        "Rules:\n"
+        "- Errors: a confident tone or heavy formatting is no evidence that the content is right.\n"
+        "- Position: the order in which the responses are shown says nothing about their quality.\n"
+        "- Length: a longer response is not better for being longer, and a shorter one not for being shorter."
+    ),
+    aspects=(AspectSpec("overall", "Overall", "Which response serves the user better, everything considered."),),
+    output_order=("overall",),
 )
 
 QA_PAIRWISE: Final = RubricSpec(
@@ -211,6 +232,7 @@ def build_reference_metric(metric: str = DEFAULT_METRIC, *, reason_key: str = DE
 
 BUILTIN_RUBRICS: Final[dict[str, RubricSpec]] = {
     SIX_ASPECT_NAME: SIX_ASPECT,
+    OVERALL_NAME: OVERALL,
     QA_PAIRWISE_NAME: QA_PAIRWISE,
     SUMMARY_RATING_NAME: SUMMARY_RATING,
     REFERENCE_METRIC_NAME: build_reference_metric(),
@@ -221,7 +243,7 @@ def find_matching_builtin(spec: RubricSpec) -> RubricSpec | None:
     """The built-in rubric with the same aspects and format; None if there is none."""
     keys = {aspect.key for aspect in spec.aspects}
     form = (spec.kind, spec.answer_format, spec.choices_key)
-    for rubric in (SIX_ASPECT, QA_PAIRWISE, SUMMARY_RATING):
+    for rubric in (SIX_ASPECT, OVERALL, QA_PAIRWISE, SUMMARY_RATING):
         has_form = (rubric.kind, rubric.answer_format, rubric.choices_key) == form
         if has_form and {aspect.key for aspect in rubric.aspects} == keys:
             return rubric

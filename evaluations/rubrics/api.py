@@ -66,7 +66,7 @@ def write_rubric(request: AuthenticatedRequest, slug: str, body: RubricIn) -> Ru
 
 @operations.make("/evaluations/{slug:slug}/rubrics/builtin", Scope.WRITE, RubricDetailOut)
 def create_rubric_from_template(request: AuthenticatedRequest, slug: str, body: BuiltinRubricIn) -> RubricDetailOut:
-    """Add a built-in rubric: six-aspect, qa-pairwise, summary-rating or reference-metric."""
+    """Add a built-in rubric: six-aspect, overall, qa-pairwise, summary-rating or reference-metric."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
     version = create_builtin_rubric(evaluation, **dict(body), user=request.user)
     return serialize_rubric(version.rubric, None)

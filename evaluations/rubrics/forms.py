@@ -38,6 +38,7 @@ BUILTIN_CHOICES: Final = [
         "qa-pairwise",
         ("Question answering – pairwise: relevant, faithful to the context, complete, fluent (A, SAME, B)"),
     ),
+    ("overall", "Overall only, pairwise: one choice for each comparison; A, tie or B"),
     (
         "summary-rating",
         "Summary rating – pointwise, 1 to 5: free-text evaluation, then the rating",

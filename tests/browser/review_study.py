@@ -59,13 +59,15 @@ class Study:
         return [person for person in people if person["rater"] == f"{name}-{self.slug}"]
 
 
-def make_study(product: Product, folder: Path, *, comparisons: int = 6, judged: bool = True) -> Study:
+def make_study(
+    product: Product, folder: Path, *, comparisons: int = 6, judged: bool = True, rubric: str = "six-aspect"
+) -> Study:
     slug = f"study-{secrets.token_hex(4)}"
     rows = [{**COMPARISON, "query_id": f"q{number}", "query": f"Question {number}?"} for number in range(comparisons)]
     file = folder / f"{slug}-rows.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     steps: list[tuple[str, ...]] = [
-        ("create_evaluation", slug, "--name", f"Study {slug}"),
+        ("create_evaluation", slug, "--name", f"Study {slug}", "--rubric", rubric),
         ("import_comparisons", slug, str(file)),
     ]
     if judged:

@@ -1,12 +1,22 @@
 """A shift by keyboard alone, and who does not want single keys."""
 
 import secrets
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.review_study import ASPECTS, Study, choose_all, expect_other_than, expect_revealed, make_study, shown
+from tests.browser.review_study import (
+    ASPECTS,
+    Study,
+    choose_all,
+    expect_all_sent,
+    expect_other_than,
+    expect_revealed,
+    make_study,
+    shown,
+)
 from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
@@ -66,6 +76,26 @@ def test_focus_mode_hides_the_header_until_escape_and_is_remembered(review_page:
     expect(review_page.get_by_role("button", name="Focus")).to_have_attribute("aria-pressed", "true")
     review_page.keyboard.press("Escape")
     expect(header).to_be_visible()
+
+
+def test_one_key_does_where_overall_is_the_only_aspect(
+    product: Product, browser: Browser, new_page: NewPage, tmp_path: Path
+) -> None:
+    study = make_study(product, tmp_path, comparisons=4, judged=False, rubric="overall")
+    page = new_page(storage_state=study.person(browser))
+    page.goto(study.address)
+    first = shown(page)
+    page.keyboard.press("b")
+    assert (shown(page), checked(page)) == (first, ["B"])
+    page.keyboard.press("Enter")
+    expect_other_than(page, first)
+    second = shown(page)
+    page.keyboard.press("i")
+    expect(page.get_by_role("button", name="Save at once")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("a")
+    expect_other_than(page, second)
+    expect_all_sent(page)
+    assert len(study.reviews()) == 2
 
 
 def test_undo_after_the_reveal_takes_back_the_final_choices_only(review_page: Page) -> None:

@@ -32,9 +32,7 @@ def test_the_summary_counts_first_choices_aspect_by_aspect(reviewer: User, evalu
     """The judge says A everywhere, and a tie on depth where it is torn; the other reviewer agrees once of two."""
     comparison, unfinished = make_judged_comparison(evaluation), make_judged_comparison(evaluation)
     mine, other = get_or_create_rater(reviewer, evaluation), make_human(evaluation)
-    make_review(
-        mine, comparison, chosen(clarity="A", depth="B"), final=chosen(clarity="B"), active_ms=61_000
-    )
+    make_review(mine, comparison, chosen(clarity="A", depth="B"), final=chosen(clarity="B"), active_ms=61_000)
     make_review(other, comparison, chosen(clarity="A", depth="A"))
     make_review(other, unfinished, chosen(clarity="B"))
     make_review(mine, unfinished, chosen(clarity="A"), confirmed=False)

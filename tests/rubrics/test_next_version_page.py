@@ -95,6 +95,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "output_b": "b",
         "choices": dict.fromkeys(SIX_ASPECT.output_order, "A"),
     },
+    "overall": {"input": "q", "output_a": "a", "output_b": "b", "choices": {"overall": "A"}},
     "qa-pairwise": {"input": "q", "context": "c", "output_a": "a", "output_b": "b", "reasoning": "r", "choice": "SAME"},
     "summary-rating": {"input": "q", "output": "a\nb", "score": 4.0},
     "reference-metric": {"input": "q", "output": "a", "expected_output": "e", "reasoning": "r", "score": 0.25},

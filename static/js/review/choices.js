@@ -1,6 +1,7 @@
 // The current aspect and the choices made on it by key.
 
 import { WIDE_SCREEN, announce, find, panel, pluralize, scrollIntoView, stage } from "./page.js";
+import { preference } from "./preferences.js";
 import { isReveal } from "./reveal.js";
 
 export const aspects = () => [...document.querySelectorAll("#choices .aspect")];
@@ -46,7 +47,11 @@ export const choose = (value) => {
   if (!radio) return;
   check(radio);
   moveBy(1);
+  if (savesAtOnce()) find("#choices").requestSubmit(find("[data-primary]"));
 };
+
+// With one aspect alone, one key can do: the reviewer turns this on.
+const savesAtOnce = () => stage() === "choose" && aspects().length === 1 && preference("instant");
 
 // The same choice on every aspect that has none yet.
 export const chooseRemaining = (value) => {

@@ -2,7 +2,7 @@
 
 const username = () => document.querySelector(".account")?.textContent.trim() ?? "";
 const storageKey = () => `judgeweb.texts.${username()}`;
-const DEFAULTS = { sync: true, expanded: false, diff: false, query: true, reference: false, guidelines: false, focus: false };
+const DEFAULTS = { sync: true, expanded: false, diff: false, query: true, reference: false, guidelines: false, focus: false, instant: false };
 
 const stored = () => {
   try {

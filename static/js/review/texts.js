@@ -59,7 +59,7 @@ document.addEventListener("click", (event) => {
 });
 
 const prepare = () => {
-  for (const name of ["sync", "expanded", "diff", "focus"]) applyToggle(name);
+  for (const name of ["sync", "expanded", "diff", "focus", "instant"]) applyToggle(name);
   openParts();
   if (preference("diff")) loadDiff();
 };
