@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0011_overview_results"),
+        ("evaluations", "0012_resolutions"),
     ]
 
     operations = [
