@@ -235,7 +235,7 @@ def work_a_shift(page: Page, hand: Hand) -> None:
         revealed(page)
         hand.confirm()
         expect(page.locator(f"#comparison[data-comparison='{at}']")).to_have_count(0)
-    expect(page.get_by_role("heading", name=re.compile("You have reviewed all 5"))).to_be_visible()
+    expect(page.get_by_text(re.compile("You reviewed all 5"))).to_be_visible()
 
 
 def comparison(page: Page) -> str:

@@ -38,7 +38,7 @@ def test_review_leads_to_the_next_comparison(browser: Client, evaluation: Evalua
 def test_an_evaluation_without_comparisons_says_how_to_get_some(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.OWNER))
     html = html_of(client.get(reverse("review", args=[evaluation.slug])))
-    assert "There are no comparisons yet" in html
+    assert "No comparisons yet" in html
     assert reverse("import_new", args=[evaluation.slug]) in html
 
 
@@ -53,7 +53,7 @@ def test_when_all_is_reviewed_the_page_says_so_and_leads_to_the_report(browser: 
     post_first_choices(browser, make_comparison(evaluation))
     post_first_choices(browser, make_comparison(evaluation))
     html = html_of(browser.get(reverse("review", args=[evaluation.slug])))
-    assert "You have reviewed all 2" in html
+    assert "You reviewed all 2 comparisons" in html
     assert reverse("report", args=[evaluation.slug]) in html
 
 
@@ -89,7 +89,7 @@ def test_who_is_done_before_the_others_is_told_so(browser: Client, evaluation: E
     post_first_choices(client, first)
     post_first_choices(browser, second)
     html = html_of(browser.get(reverse("review", args=[evaluation.slug])))
-    assert "You have reviewed 1 of 2" in html
+    assert "You reviewed 1 of 2" in html
 
 
 def test_the_whole_way_works_with_plain_forms(browser: Client, evaluation: Evaluation) -> None:

@@ -208,7 +208,7 @@ def test_where_nothing_can_be_reviewed_any_more_a_step_is_refused_in_words(
 ) -> None:
     comparison = make_comparison(evaluation)
     shut(evaluation, how)
-    for headers, words in (({}, "Nothing can be reviewed here now"), (HTMX, '{"message": ')):
+    for headers, words in (({}, "Reviews are closed"), (HTMX, '{"message": ')):
         answer = browser.post(review_url(f"review_{step}", comparison), build_choices(), headers=headers)
         assert answer.status_code == 422
         assert words in html_of(answer)

@@ -66,7 +66,7 @@ class Reviewer:
             with self.opener.open(f"{self.address}/e/crowd/review", timeout=60) as answer:
                 where, page = answer.geturl(), answer.read().decode()
             if where.endswith("/review"):
-                assert "There are no comparisons yet" not in page
+                assert "No comparisons yet" not in page
                 return self
             choices = {
                 f"choice_{key}": ANSWERS[(self.number + place) % len(ANSWERS)]
