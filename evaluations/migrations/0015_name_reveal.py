@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluations", "0012_resolutions"),
+        ("evaluations", "0014_import_queue"),
     ]
 
     operations = [
