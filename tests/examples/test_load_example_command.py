@@ -24,7 +24,7 @@ def test_it_loads_the_example_for_its_owner_and_a_second_time_says_that_it_is_th
     make_user("ada")
     assert said("load_example", "--owner", "ada") == "Loaded the example evaluation at example.\n"
     assert Membership.objects.get().role == Role.OWNER
-    assert said("load_example") == "It was loaded before.\n"
+    assert said("load_example") == "The example evaluation is already loaded.\n"
     assert Evaluation.objects.count() == 1
 
 
@@ -57,7 +57,7 @@ def test_an_account_that_has_the_name_of_its_author_says_nothing_in_it() -> None
     assert not Adjudication.objects.exists()
 
 
-@pytest.mark.parametrize(("arguments", "reason"), [(["--owner", "nobody"], "no account “nobody”"), ([], "already")])
+@pytest.mark.parametrize(("arguments", "reason"), [(["--owner", "nobody"], "No account “nobody”"), ([], "is taken")])
 def test_what_it_cannot_do_is_one_clear_line_and_makes_nothing(arguments: list[str], reason: str) -> None:
     make_evaluation(slug="example")
     with pytest.raises(CommandError, match=reason) as refused:

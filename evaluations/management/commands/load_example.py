@@ -8,7 +8,7 @@ from evaluations.management.product_command import ProductCommand
 
 
 class Command(ProductCommand):
-    help = "Load the example evaluation, if there is none yet."
+    help = "Load the example evaluation, unless it is already loaded."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--owner", metavar="USER", help="the account that owns it")
@@ -16,5 +16,9 @@ class Command(ProductCommand):
     def handle(self, *args: object, owner: str | None, **options: object) -> None:
         evaluation = load_example(owner=require_owner_account(owner) if owner else None)
         if options["verbosity"]:
-            message = f"Loaded the example evaluation at {evaluation.slug}." if evaluation else "It was loaded before."
+            message = (
+                f"Loaded the example evaluation at {evaluation.slug}."
+                if evaluation
+                else "The example evaluation is already loaded."
+            )
             self.stdout.write(message)
