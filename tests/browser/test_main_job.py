@@ -52,10 +52,10 @@ def import_pandalm(page: Page, file: Path) -> None:
 
 def run_the_baseline(page: Page) -> None:
     page.goto("/e/pandalm/judges/new")
-    page.get_by_role("button", name="Make this judge").click()
+    page.get_by_role("button", name="Create judge").click()
     page.goto("/e/pandalm/judges/runs/new")
     expect(page.locator("#estimate")).to_contain_text("1,998")
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator("#progress")).to_contain_text("1,998 of 1,998", timeout=2 * ONE_MINUTE)
     expect(page.locator("main")).to_contain_text("baseline, not an LLM")
 

@@ -74,11 +74,12 @@ def test_a_preview_that_fails_says_so_and_keeps_what_was_entered(page: Page, sta
 
 def test_a_choice_whose_estimate_fails_is_kept(page: Page) -> None:
     page.goto("/e/example/judges/runs/new")
+    page.get_by_text("More options").click()
     fail(page, 503)
-    page.get_by_label("Comparisons, at most").fill("7")
+    page.get_by_label("Limit").fill("7")
     page.keyboard.press("Tab")
     expect(notice_of(page)).to_contain_text(UNAVAILABLE)
-    expect(page.get_by_label("Comparisons, at most")).to_have_value("7")
+    expect(page.get_by_label("Limit")).to_have_value("7")
 
 
 def test_words_to_search_for_are_kept(page: Page) -> None:

@@ -229,7 +229,7 @@ def test_a_list_price_says_what_it_is_and_takes_the_place_of_another_at_a_click(
     assert "There is no list price for “gpt-unheard-of”" in html_of(refused)
 
 
-def test_adding_an_endpoint_leads_back_to_where_one_came_from(client: Client) -> None:
+def test_adding_an_endpoint_leads_back_to_where_one_came_from(client: Client, endpoint: Endpoint) -> None:
     sent = {"name": "one", "base_url": "http://localhost:9/v1"}
     back = reverse("judge_new", args=["study"])
     assert f'name="next" value="{back}"' in html_of(client.get(reverse("endpoint_new"), {"next": back}))

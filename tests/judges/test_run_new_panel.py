@@ -1,5 +1,6 @@
 """The panel: a provider, its key, a test, a model, and a run on one page."""
 
+import re
 from typing import Any
 
 import pytest
@@ -81,6 +82,8 @@ def test_from_a_provider_to_a_run_with_one_test_request(root: User, evaluation: 
     assert 'name="model" value="small"' in shown
     assert ">4</strong> calls on 2 comparisons" in shown
     assert KEY not in shown
+    ids = re.findall(r' id="([^"]+)"', shown)
+    assert len(ids) == len(set(ids))
     assert not is_granted(endpoint, evaluation)
     run_fields = judge_fields(endpoint, evaluation)
     assert send(root, **run_fields)["Location"] == reverse("run", args=["study", Run.objects.get().pk])
@@ -168,7 +171,7 @@ def test_a_refused_run_makes_no_judge_and_keeps_the_fields(root: User, evaluatio
     endpoint = create_endpoint(EndpointSettings("one", "http://localhost:9/v1"), user=root)
     answer = send(root, **judge_fields(endpoint, evaluation, budget="2"))
     assert answer.status_code == 422
-    assert "No price is known" in html_of(answer)
+    assert "No price is set" in html_of(answer)
     assert 'name="model" value="small"' in html_of(answer)
     answer = send(root, **judge_fields(endpoint, evaluation, model=""))
     assert answer.status_code == 422

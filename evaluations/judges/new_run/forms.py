@@ -37,7 +37,7 @@ class EndpointTestForm(SecretFreeForm):
         self, data: Mapping[str, object] | None = None, *, provider: Provider, endpoint: Endpoint | None = None
     ) -> None:
         initial = {"base_url": endpoint.base_url if endpoint else provider.base_url}
-        super().__init__(data, initial=initial)
+        super().__init__(data, initial=initial, auto_id="test_%s")  # the page has another field for the model
         self.provider, self.endpoint = provider, endpoint
         self.fields["base_url"].help_text = provider.url_hint
         if provider.has_own_url:
