@@ -23,11 +23,11 @@ class Action(StrEnum):
     REVIEW = "review comparisons here"
     SEE_ALL = "see verdicts before reviewing"
     DISCUSS = "discuss comparisons here"
-    ADJUDICATE = "settle disagreements here"
-    TAG = "tag comparisons and name slices here"
+    ADJUDICATE = "resolve disagreements here"
+    TAG = "tag comparisons and save filters here"
     EXPORT = "export from this evaluation"
     MANAGE = "change this evaluation"
-    OWN = "decide who takes part in this evaluation"
+    OWN = "manage the members of this evaluation"
     BACK_UP = "make or download backups of this evaluation"
 
 

@@ -49,13 +49,13 @@ FILE_RESPONSE: Final[dict[str, object]] = {
             "name": "Range",
             "in": "header",
             "required": False,
-            "description": "a part of the file, as bytes=1000-",
+            "description": "byte range of the file, such as bytes=1000-",
             "schema": {"type": "string", "pattern": r"^bytes=(\d{1,18}-\d{0,18}|-\d{1,18})$"},
         }
     ],
     "responses": {
         status: {"description": description, "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
-        for status, description in ((200, "the file"), (206, "the part that was asked for"))
+        for status, description in ((200, "the file"), (206, "the requested range"))
     },
 }
 
@@ -73,7 +73,7 @@ def list_exports(request: AuthenticatedRequest, slug: str, paging: Query[PageQue
 
 @operations.get_one("/export-formats", Scope.READ, ExportFormatList, site_wide=True)
 def list_export_formats(request: AuthenticatedRequest) -> ExportFormatList:
-    """The export formats with their settings."""
+    """List the export formats with their settings."""
     return ExportFormatList(
         items=[
             serialize_row(
@@ -92,11 +92,12 @@ def list_export_formats(request: AuthenticatedRequest) -> ExportFormatList:
 
 @operations.make("/evaluations/{slug:slug}/exports", Scope.WRITE, ExportOut)
 def make_export(request: AuthenticatedRequest, slug: str, body: ExportIn) -> ExportOut:
-    """Write the comparisons that you may see into a file: a short one now, a long one in the background.
+    """Export the comparisons that you can see. Large exports are written in the background.
 
-    A `backup` holds the whole evaluation, for owners alone, and is always written in the background.
+    Preference formats use a default rule unless you set `aspect` or `combine`: Overall, if the rubric has it, otherwise
+    the majority of aspects. A `backup` contains the whole evaluation. Only owners can create and download it.
 
-    Ask for the export until its `state` is `done`, then fetch the file.
+    Poll the export until its `state` is `done`, then download the file.
     """
     user = request.user
     evaluation = require_evaluation(user, slug, action_for_export(body.format))
@@ -136,13 +137,13 @@ def get_export(request: AuthenticatedRequest, slug: str, pk: int) -> ExportOut:
 
 @operations.get_one("/evaluations/{slug:slug}/exports/{int:pk}/manifest", Scope.READ, ManifestOut)
 def get_manifest(request: AuthenticatedRequest, slug: str, pk: int) -> ManifestOut:
-    """The manifest of an export: filters, label policy, rubrics, judges, counts, exclusions."""
+    """Get the manifest of an export: filters, label source, rubrics, judges, counts, exclusions."""
     return ManifestOut(manifest=build_manifest(get_export_or_404(request, slug, pk, state=ExportState.DONE)))
 
 
 @operations.do("/evaluations/{slug:slug}/exports/{int:pk}/cancel", Scope.WRITE, ExportOut)
 def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ExportOut:
-    """Cancel an export that is waiting or in progress. Its partial file is deleted."""
+    """Cancel an export that is queued or in progress."""
     user, export = request.user, get_export_or_404(request, slug, pk)
     require_evaluation(user, slug, action_for_export(export.format))
     stop_export(export, user=user)
@@ -151,7 +152,7 @@ def cancel_export(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 
 @operations.remove("/evaluations/{slug:slug}/exports/{int:pk}/file", Scope.ADMIN)
 def remove_export_file(request: AuthenticatedRequest, slug: str, pk: int) -> None:
-    """Delete the file of an export. Its record and its manifest are kept."""
+    """Delete the file of an export. Its manifest is kept."""
     delete_export_file(get_export_or_404(request, slug, pk, Action.OWN), user=request.user)
 
 

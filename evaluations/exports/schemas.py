@@ -25,8 +25,8 @@ class ExportOut(Schema):
     sha256: str
     counts: JsonDict
     person: PersonOut | None
-    reached: int = Field(description="comparisons so far, of a backup rows")
-    expected: int | None = Field(description="of how many, once that is known")
+    reached: int = Field(description="comparisons so far; rows for a backup")
+    expected: int | None = Field(description="total, once known")
     reason: str
     created_at: datetime
     finished_at: datetime | None
@@ -41,15 +41,15 @@ class FormatSettingOut(Schema):
     name: str
     values: list[str]
     initial: str
-    of_candidates: bool = Field(description="whether it takes the name of one of the evaluation's candidates, too")
+    of_candidates: bool = Field(description="whether it also accepts the name of a candidate")
 
 
 class ExportFormatOut(Schema):
     name: str
     title: str
     ending: str
-    wants_choice: bool = Field(description="whether an aspect or a combining rule has to be named")
-    is_whole: bool = Field(description="everything as it stands: for owners alone, and without filters or options")
+    wants_choice: bool = Field(description="whether `aspect` or `combine` decides its preferences")
+    is_whole: bool = Field(description="the whole evaluation, without filters or options; owners only")
     settings: list[FormatSettingOut]
 
 
@@ -58,7 +58,7 @@ class ExportFormatList(Schema):
 
 
 class SplitIn(StrictIn):
-    seed: Annotated[str, Field(max_length=100)] = Field("", description="empty: the evaluation's own")
+    seed: Annotated[str, Field(max_length=100)] = Field("", description="empty for the evaluation's own")
     train: Annotated[int, Field(ge=0, le=100)] = 80
     dev: Annotated[int, Field(ge=0, le=100)] = 10
     test: Annotated[int, Field(ge=0, le=100)] = 10
@@ -73,7 +73,7 @@ class ExportIn(StrictIn):
         default_factory=dict
     )
     where: dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]] = Field(
-        default_factory=dict, description="only comparisons with these values", examples=[{"category": "math"}]
+        default_factory=dict, description="export only comparisons with these values", examples=[{"category": "math"}]
     )
     slice: Annotated[str, Field(max_length=80)] = ""
     part: SplitPart | None = None

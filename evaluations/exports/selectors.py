@@ -52,20 +52,21 @@ def list_exclusion_reasons(written_as: str, excluded: Mapping[str, int]) -> list
 def preview_export(
     evaluation: Evaluation, written_as: str, request: ExportRequest, *, user: User, seconds: float
 ) -> ExportPreview:
-    """Preview an export by running its writer for up to ``seconds`` without keeping more than the first row.
+    """Preview an export by running its writer for ``seconds`` after the first row, the only one that is kept.
 
     The user counts as having seen what others chose on the comparison of that row.
     """
-    export_format, until = get_export_format(written_as), monotonic() + seconds
+    export_format = get_export_format(written_as)
     request = complete_request(evaluation, export_format, request)
     participants, tally = load_export_participants(evaluation, replace(request, anonymised=False)), ExportTally()
     chosen = filter_export_comparisons(evaluation, visible_comparisons(user, evaluation), request)
-    is_whole, line = True, FirstLine()
+    is_whole, line, until = True, FirstLine(), 0.0
     shown: ExportRow = {}
 
     def read_until_deadline() -> Iterator[ExportRow]:
-        nonlocal is_whole, shown
+        nonlocal is_whole, shown, until
         for row in read_export_rows(export_format.needs, chosen, participants, request, tally):
+            until = until or monotonic() + seconds  # from the first row on, which is always shown
             if monotonic() > until:
                 is_whole = False
                 tally.comparisons = max(0, tally.comparisons - 1)  # of scores none are counted

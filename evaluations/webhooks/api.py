@@ -46,7 +46,7 @@ def list_webhooks(request: AuthenticatedRequest, slug: str, paging: Query[PageQu
 
 @operations.make("/evaluations/{slug:slug}/webhooks", Scope.ADMIN, WebhookSecretOut, keeps=False)
 def add_webhook(request: AuthenticatedRequest, slug: str, body: WebhookIn) -> WebhookSecretOut:
-    """Add a webhook for these kinds of events. Only this answer has its secret."""
+    """Add a webhook. Only this response contains its secret."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     return build_webhook_secret_out(create_webhook(evaluation, url=body.url, kinds=body.kinds, user=user))
@@ -59,7 +59,7 @@ def get_webhook(request: AuthenticatedRequest, slug: str, pk: int) -> WebhookOut
 
 @operations.change("/evaluations/{slug:slug}/webhooks/{int:pk}", Scope.ADMIN, WebhookOut)
 def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: WebhookPatch) -> WebhookOut:
-    """Change the kinds of events that a webhook receives."""
+    """Change the events of a webhook."""
     row = get_webhook_or_404(request, slug, pk)
     change_webhook_kinds(row, body.kinds, user=request.user)
     return build_webhook_out(row)
@@ -67,7 +67,7 @@ def change_webhook(request: AuthenticatedRequest, slug: str, pk: int, body: Webh
 
 @operations.do("/evaluations/{slug:slug}/webhooks/{int:pk}/test", Scope.ADMIN, WebhookOut)
 def send_test(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> WebhookOut:
-    """Send a test message, which is then among the deliveries."""
+    """Send a test message."""
     row = get_webhook_or_404(request, slug, pk)
     send_test_message(row, user=request.user)
     return build_webhook_out(row)

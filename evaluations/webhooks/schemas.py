@@ -16,16 +16,16 @@ class WebhookOut(Schema):
     id: int
     url: str
     kinds: list[WebhookKind]
-    person: PersonOut | None = Field(description="who made it")
+    person: PersonOut | None = Field(description="who created it")
     created_at: datetime
-    stopped_at: datetime | None = Field(description="nothing is sent to it since; null while it runs")
-    stop_reason: str = Field(description="why it stopped by itself; empty where a person stopped it")
-    failures: int = Field(description="tries that failed in a row")
+    stopped_at: datetime | None = Field(description="null while active")
+    stop_reason: str = Field(description="why it was stopped automatically; empty if a user stopped it")
+    failures: int = Field(description="failed attempts in a row")
     paused_until: datetime | None
 
 
 class WebhookSecretOut(WebhookOut):
-    secret: str = Field(description="signs every message; told now and never again")
+    secret: str = Field(description="signs every message; shown once")
 
 
 class WebhookPage(Schema):
@@ -45,7 +45,7 @@ class WebhookPatch(StrictIn):
 class DeliveryAttemptOut(Schema):
     number: int
     at: datetime
-    http_status: int | None = Field(description="null where no answer came")
+    http_status: int | None = Field(description="null without a response")
     answer: str
     error: str
     milliseconds: int
@@ -53,12 +53,12 @@ class DeliveryAttemptOut(Schema):
 
 class DeliveryOut(Schema):
     id: int
-    key: UUID = Field(description="the id of the message, the same over all its tries")
+    key: UUID = Field(description="id of the message, the same for every attempt")
     kind: WebhookKind
     state: DeliveryState
-    body: str = Field(description="as it is signed and sent: JSON")
+    body: str = Field(description="the signed JSON body")
     created_at: datetime
-    not_before: datetime | None = Field(description="when it is tried next; null once it has ended")
+    not_before: datetime | None = Field(description="time of the next attempt; null once it has ended")
     finished_at: datetime | None
     tries: list[DeliveryAttemptOut]
 

@@ -104,11 +104,11 @@ def resend_delivery(delivery: Delivery, *, user: User | None) -> None:
     with transaction.atomic():
         ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
         if not ended.update(state=DeliveryState.WAITING, not_before=Now(), finished_at=None):
-            raise InputRefused("This message is on its way already.")
+            raise InputRefused("This message is already being sent.")
         Webhook.objects.filter(pk=delivery.webhook_id).update(paused_until=None)
         record_event("sent again", delivery, user=user, evaluation=delivery.webhook.evaluation)
 
 
 def refuse_stopped_webhook(webhook: Webhook) -> None:
     if webhook.stopped_at is not None:
-        raise InputRefused("This webhook is stopped: start it first.")
+        raise InputRefused("This webhook is stopped. Start it first.")

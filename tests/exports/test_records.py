@@ -276,7 +276,7 @@ def test_an_export_that_is_cancelled_while_it_is_written_leaves_no_file(
         next(blocks)
     export.refresh_from_db()
     assert (export.state, export.file.name) == (ExportState.CANCELLED, "")
-    with pytest.raises(InputRefused, match="over already"):
+    with pytest.raises(InputRefused, match="already ended"):
         stop_export(export, user=None)
 
 
@@ -351,19 +351,19 @@ def test_an_owner_deletes_the_file_and_the_record_stays(study: Evaluation) -> No
     assert not Export._meta.get_field("file").storage.exists(name)
     assert (export.state, export.rows) == (ExportState.DONE, 5)
     assert Event.objects.filter(verb="removed file", object_id=export.pk).count() == 1
-    with pytest.raises(InputRefused, match="was removed"):
+    with pytest.raises(InputRefused, match="was deleted"):
         open_export_file(export)
 
 
 @pytest.mark.parametrize(
     ("written_as", "wanted", "words"),
     [
-        ("dpo", ExportRequest(), "one choice"),
-        ("dpo", ExportRequest(aspect="taste"), "no aspect “taste”"),
-        ("jsonl", CLARITY, "takes no aspect"),
+        ("mt-bench-human", ExportRequest(combine="unanimous"), "Choose the aspect"),
+        ("dpo", ExportRequest(aspect="taste"), "Unknown aspect “taste”"),
+        ("jsonl", CLARITY, "contains every aspect"),
         ("jsonl", ExportRequest(settings={"layout": "chat"}), "has no setting"),
-        ("dpo", ExportRequest(aspect="clarity", settings={"layout": "sideways"}), "not “sideways”"),
-        ("jsonl", ExportRequest(split=Split("s", 100, 0, 0), part=SplitPart.TEST), "nothing for test"),
+        ("dpo", ExportRequest(aspect="clarity", settings={"layout": "sideways"}), "Unknown layout “sideways”"),
+        ("jsonl", ExportRequest(split=Split("s", 100, 0, 0), part=SplitPart.TEST), "has no test part"),
         ("jsonl", ExportRequest(where=(("category", "none"),)), "No comparison has"),
     ],
 )

@@ -139,7 +139,7 @@ def test_an_administrator_sees_all_and_finds_those_of_one_account(ada: User) -> 
     assert page.count("Sign-in failed") == 2
     one = client.get(reverse("security_events", query={"account": "Ada"})).content.decode()
     assert one.count("Sign-in failed") == 1
-    assert "No entries" in client.get(reverse("security_events", query={"account": "nobody"})).content.decode()
+    assert "No events" in client.get(reverse("security_events", query={"account": "nobody"})).content.decode()
     (item,) = ApiClient(token_for(administrator)).get("/security-events?account=ada").json()["items"]
     assert (item["account"]["username"], item["address"]) == ("ada", "192.0.2.7")
 

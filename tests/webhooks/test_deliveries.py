@@ -142,7 +142,7 @@ def test_a_disagreement_is_told_once_and_says_nobodys_choice(evaluation: Evaluat
     assert create_due_messages() == 0
     [told] = bodies()
     assert told["data"]["comparison"] == comparison.pk
-    assert told["data"]["aspects"]["factuality"] == ["people"]
+    assert told["data"]["aspects"]["factuality"] == ["reviewers"]
     assert not {"A", "B", "tie"} & set(re.findall(r'"([^"]*)"', json.dumps(told)))
     assert OutboxEntry.objects.count() == 0
 

@@ -68,14 +68,14 @@ def test_a_test_message_and_its_repetition_stand_in_the_log(evaluation: Evaluati
     shown = manager_signed_in.get(page).content.decode()
     assert str(delivery.key) in shown
     assert "waiting" in shown
-    again = manager_signed_in.post(f"{page}/{delivery.pk}/again", follow=True).content.decode()
-    assert "on its way already" in again
+    again = manager_signed_in.post(f"{page}/{delivery.pk}/retry", follow=True).content.decode()
+    assert "already being sent" in again
 
 
 def test_stopping_and_starting(evaluation: Evaluation, manager_signed_in: Client) -> None:
     webhook = create_webhook(evaluation, url="https://example.org", kinds=["run.finished"], user=None)
     page = f"{pages(evaluation)}/{webhook.pk}"
-    assert "nothing is sent to it" in manager_signed_in.post(f"{page}/stop", follow=True).content.decode()
+    assert "Webhook stopped" in manager_signed_in.post(f"{page}/stop", follow=True).content.decode()
     assert "Start it first" in manager_signed_in.post(f"{page}/test", follow=True).content.decode().replace(
         "start it", "Start it"
     )
