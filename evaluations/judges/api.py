@@ -52,7 +52,7 @@ operations = OperationRouter(tags=["judges"])
 
 class PromptQuery(Schema):
     subject: int | None = Field(
-        None, ge=1, le=2**63 - 1, description="a comparison, or of a pointwise judge a response"
+        None, ge=1, le=2**63 - 1, description="a comparison, or a response for pointwise judges"
     )
     shown: ShownOrder = ShownOrder.AS_STORED
 
@@ -79,7 +79,7 @@ def make_judge(request: AuthenticatedRequest, slug: str, body: JudgeIn) -> Judge
         raise InputRefused(f"There is no endpoint {body.endpoint}.", field="endpoint")
     version = list_judgeable_versions(evaluation).filter(pk=body.version).first()
     if version is None:
-        raise InputRefused(f"There is no rubric version {body.version} here.", field="version")
+        raise InputRefused(f"There is no rubric version {body.version}.", field="version")
     sent = {name: value for name, value in body if name not in ("endpoint", "rule", "version")}
     settings = complete_settings(JudgeSettings(**sent, endpoint=endpoint, version=version), body.rule)
     return serialize_judge_detail(create_judge(evaluation, settings, user=request.user))
@@ -92,14 +92,14 @@ def get_judge(request: AuthenticatedRequest, slug: str, pk: int) -> JudgeDetailO
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/archive", Scope.WRITE, JudgeDetailOut)
 def archive_judge(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
-    """Archive a judge without an active run. Reports, lists and new exports omit it; its verdicts are kept."""
+    """Archive a judge without an open run. Results, lists and new exports omit it; its verdicts are kept."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     return serialize_judge_detail(judges_services.archive_judge(row, user=request.user))
 
 
 @operations.do("/evaluations/{slug:slug}/judges/{int:pk}/restore", Scope.WRITE, JudgeDetailOut)
 def restore_judge(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> JudgeDetailOut:
-    """Bring an archived judge back."""
+    """Restore an archived judge."""
     row = get_judge_or_404(request, slug, pk, Action.MANAGE)
     return serialize_judge_detail(judges_services.restore_judge(row, user=request.user))
 
@@ -112,9 +112,9 @@ def delete_judge(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 @operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/prompt", Scope.READ, JudgePromptOut)
 def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[PromptQuery]) -> JudgePromptOut:
-    """Get the exact messages that a judge is sent about a comparison, or about the first one.
+    """Get the exact prompt of a judge for a comparison, by default the first.
 
-    Reviewers, who must not learn which response is A, get them for sample texts: `subject` is then null.
+    Reviewers get it for a made-up comparison: `subject` is then null.
     """
     judge = get_judge_or_404(request, slug, pk)
     if query.subject is None and not is_allowed(request.user, Action.SEE_ALL, judge.evaluation):

@@ -22,7 +22,7 @@ class JudgeOut(Schema):
     model: str
     endpoint: str | None
     rubric: str | None
-    rubric_version: int | None = Field(description="its number")
+    rubric_version: int | None = Field(description="version number")
     archived: bool
     created_at: datetime
 
@@ -41,7 +41,7 @@ class JudgeDetailOut(JudgeOut):
     logprobs: bool
     repairs: bool
     one_aspect_per_call: bool
-    sent_as: list[str] = Field(description="how its requests are written so that the model takes them, where unusual")
+    sent_as: list[str] = Field(description="adaptations of its requests to the model")
     extra_headers: JsonDict
     extra_body: JsonDict
     family: str
@@ -49,13 +49,13 @@ class JudgeDetailOut(JudgeOut):
 
 
 class JudgeIn(StrictIn):
-    """Without an endpoint it is a rule (`longest`, `first`, `random`), not an LLM."""
+    """Without an endpoint the judge is a rule (`longest`, `first`, `random`), not an LLM."""
 
     endpoint: RowId | None = None
     rule: Annotated[str, Field(max_length=40)] = ""
     model: NameText = ""
     name: Annotated[str, Field(max_length=120)] = ""
-    version: RowId = Field(description="the id of a rubric version; it is frozen with the judge")
+    version: RowId = Field(description="id of a rubric version")
     mode: Annotated[str, Field(max_length=12)] = "auto"
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
@@ -63,7 +63,7 @@ class JudgeIn(StrictIn):
     reasoning_effort: Annotated[str, Field(max_length=20)] = ""
     repairs: bool = True
     logprobs: bool = False
-    one_aspect_per_call: bool = Field(False, description="a request for each aspect; needs a rubric with several")
+    one_aspect_per_call: bool = Field(False, description="needs a rubric with several aspects")
     extra_headers: ExtraLines = {}
     extra_body: JsonDict = {}
 
@@ -75,12 +75,14 @@ class JudgePromptOut(Schema):
     reply_schema: str
     shape: str
     aspects: list[str] = Field(
-        [], description="one aspect per call: the names of all in order, this being the request for the first"
+        [], description="with one aspect per call: all aspects in order; the request is for the first"
     )
 
 
 class JudgeTestIn(StrictIn):
-    subject: RowId | None = Field(None, description="a comparison, or of a pointwise judge a response; null: the first")
+    subject: RowId | None = Field(
+        None, description="a comparison, or a response for pointwise judges; default: the first"
+    )
     shown: ShownOrder = ShownOrder.AS_STORED
 
 

@@ -143,7 +143,7 @@ def test_nothing_is_sent_beyond_the_daily_budget() -> None:
         Endpoint.objects.update(daily_budget=6_000_000)
         endpoint.refresh_from_db()
         with pytest.raises(
-            InputRefused, match=rf"^{USED_UP} 0\.0009 of 0\.006 are spent or in flight today\. Raise it"
+            InputRefused, match=rf"^{USED_UP} 0\.0009 of 0\.006 spent or in flight today\. Raise it"
         ):
             check(endpoint)
         with pytest.raises(CommandError, match=USED_UP):

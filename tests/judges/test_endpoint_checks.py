@@ -147,7 +147,7 @@ def test_a_server_that_cuts_long_prompts_is_told_by_the_check() -> None:
     assert result.problem == line(result, "Long prompts")
     assert "OLLAMA_CONTEXT_LENGTH" in line(result, "Long prompts").do
     whole, _ = found_by(answer_well, long=True)
-    assert (whole.is_cut, line(whole, "Long prompts").found) == (False, "read whole, or refused")
+    assert (whole.is_cut, line(whole, "Long prompts").found) == (False, "read in full, or refused")
 
 
 def test_a_reply_that_ignores_the_schema_is_a_warning() -> None:
@@ -168,7 +168,7 @@ def test_an_answer_ends_a_pause_for_a_quota() -> None:
 
 def test_nobody_there_is_said_at_once() -> None:
     result = perform_check(Server("http://127.0.0.1:9/v1"), "m")
-    assert [one.found for one in result.findings] == ["Nobody answers at http://127.0.0.1:9/v1."]
+    assert [one.found for one in result.findings] == ["No answer from http://127.0.0.1:9/v1."]
 
 
 # ---- on the page -----------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def add_endpoint(request: AuthenticatedRequest, body: EndpointIn) -> EndpointDet
 
 @operations.make("/endpoints/found/{int:pk}", Scope.ADMIN, EndpointDetailOut)
 def add_found_endpoint(request: AuthenticatedRequest, pk: int, body: EmptyIn | None = None) -> EndpointDetailOut:
-    """Make an endpoint of a local server that a worker found."""
+    """Add an endpoint for a local server that a worker found."""
     require_site_administrator(request.user)
     return serialize_endpoint_detail(add_found_server(get_object_or_404(LocalServer, pk=pk), user=request.user))
 
@@ -107,7 +107,7 @@ def change_one_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointPa
 
 @operations.set("/endpoints/{int:pk}/price", Scope.ADMIN, EndpointDetailOut)
 def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> EndpointDetailOut:
-    """Set the price of a model, in USD for a million tokens. It applies to later requests."""
+    """Set the price of a model, in USD per million tokens. It applies to new requests."""
     row = get_endpoint_or_404(request, pk)
     price = PriceSettings(
         model=body.model,
@@ -123,7 +123,7 @@ def set_model_price(request: AuthenticatedRequest, pk: int, body: PriceIn) -> En
 
 @operations.do("/endpoints/{int:pk}/price/list", Scope.ADMIN, EndpointDetailOut)
 def use_model_list_price(request: AuthenticatedRequest, pk: int, body: ListPriceIn) -> EndpointDetailOut:
-    """Set the price of a model to the provider's list price. It applies to later requests."""
+    """Set the price of a model to the provider's list price. It applies to new requests."""
     row = get_endpoint_or_404(request, pk)
     use_list_price(row, model=body.model, user=request.user)
     return serialize_endpoint_detail(row)
@@ -131,7 +131,7 @@ def use_model_list_price(request: AuthenticatedRequest, pk: int, body: ListPrice
 
 @operations.do("/endpoints/{int:pk}/check", Scope.ADMIN, EndpointDetailOut)
 def test_endpoint(request: AuthenticatedRequest, pk: int, body: EndpointTestIn) -> EndpointDetailOut:
-    """Have a worker test the endpoint with one tiny request; the result stands among `tests` once it has answered."""
+    """Test the endpoint with one tiny request. The result appears in `tests`."""
     row = get_endpoint_or_404(request, pk)
     request_check(row, body.model)
     return serialize_endpoint_detail(row)

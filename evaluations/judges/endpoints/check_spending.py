@@ -63,8 +63,7 @@ def charge_check(endpoint: Endpoint | None, model: str, requests: Sequence[Reque
         return
     if meter.price is None and endpoint.daily_budget is not None:
         raise InputRefused(
-            f"No price is known for “{model}” at “{endpoint}”, so its daily budget cannot be guaranteed: set the price "
-            "first."
+            f"No price is known for “{model}” at “{endpoint}”, so its daily budget cannot be guaranteed. Set the price."
         )
     most = sum(meter.max_cost(request) for request in requests)
     row = charge_in_advance(endpoint, most)
@@ -114,6 +113,6 @@ def refusal_beyond_day(endpoint: Endpoint) -> InputRefused:
     account = find_account_of_today(endpoint)
     used, budget = format_exact_usd(account.spent + account.reserved), format_exact_usd(endpoint.daily_budget or 0)
     return InputRefused(
-        f"The daily budget of “{endpoint}” does not cover a test: USD {used} of {budget} are spent or in flight today. "
+        f"The daily budget of “{endpoint}” does not cover a test: USD {used} of {budget} spent or in flight today. "
         "Raise it, or test again after 00:00 UTC."
     )

@@ -139,12 +139,12 @@ def perform_check(
         context_tokens=detected.context_tokens.get(model) if detected else None,
     )
     if detected is None and get(urlsplit(server.base_url).path or "/") is None:
-        silent = f"Nobody answers at {server.base_url}."
-        unreachable = CheckFinding("Server", silent, HEALTH_PROBLEM, "Start it, or correct the address.")
+        silent = f"No answer from {server.base_url}."
+        unreachable = CheckFinding("Server", silent, HEALTH_PROBLEM, "Start the server, or correct the base URL.")
         return replace(result, findings=(unreachable,))
     if not model:
-        unnamed = "No model was named, and the server lists none."
-        finding = CheckFinding("Model", unnamed, HEALTH_PROBLEM, "Name a model.")
+        unnamed = "The server lists no models."
+        finding = CheckFinding("Model", unnamed, HEALTH_PROBLEM, "Enter a model and test again.")
         return replace(result, findings=(*result.findings, finding))
     is_long = is_local_address(server.base_url) if long is None else long
     tiny = make_tiny_request(model, find_adapter(server).lacks)
@@ -302,18 +302,18 @@ async def is_long_prompt_cut(send: SendRequest, tiny: TinyRequestOutcome) -> boo
 def server_findings(server: Server, detected: DetectedServer | None, model: str) -> list[CheckFinding]:
     title = DIALECT_NAMES[find_adapter(server).dialect]
     if detected is None:
-        return [CheckFinding("Server", f"not recognized: treated as {title[0].lower()}{title[1:]}")]
+        return [CheckFinding("Server", f"not recognized, treated as {title[0].lower()}{title[1:]}")]
     description = f"{title} {detected.version}".strip()
     if detected.base_url.rstrip("/") != server.base_url.rstrip("/"):
-        elsewhere = f"{description}: its API is at {detected.base_url}"
-        return [CheckFinding("Server", elsewhere, HEALTH_WARNING, "Change the base URL to it.")]
+        elsewhere = f"{description}, with its API at {detected.base_url}"
+        return [CheckFinding("Server", elsewhere, HEALTH_WARNING, "Use this base URL.")]
     findings = [CheckFinding("Server", description)]
     if names := detected.model_names:
         findings.append(CheckFinding("Models", f"{len(names)} offered: {', '.join(names[:5])}"))
     if detected.slots:
-        findings.append(CheckFinding("Slots", f"{detected.slots} requests at once"))
+        findings.append(CheckFinding("Slots", f"{detected.slots} concurrent requests"))
     if context := detected.context_tokens.get(model):
-        findings.append(CheckFinding("Context", f"{context:,} tokens a request"))
+        findings.append(CheckFinding("Context", f"{context:,} tokens per request"))
     return findings
 
 
@@ -346,36 +346,36 @@ def shape_finding(tiny: TinyRequestOutcome, answer: Answer) -> CheckFinding:
         keeps = False
     if tiny.request.shape == ReplyShape.JSON_SCHEMA and not keeps:
         reply = " ".join(answer.text.split())[:120] or "nothing"
-        do = "Expect unreadable replies; try a larger limit of tokens or another model."
+        do = "Expect unparsable replies. Try a higher token limit or another model."
         return CheckFinding("Output format", f"{words}, but the reply did not follow it: {reply}", HEALTH_WARNING, do)
     return CheckFinding("Output format", words)
 
 
 def limit_finding(answer: Answer, limit: str) -> CheckFinding:
     if not limit:
-        return CheckFinding("Token limit", "left out", HEALTH_WARNING, "Without a limit no budget can be guaranteed.")
+        return CheckFinding("Token limit", "left out", HEALTH_WARNING, "Budgets cannot be guaranteed without a limit.")
     tokens = answer.usage.tokens_out
     if tokens is not None and tokens > CHECK_MAX_TOKENS:
-        do = "Set the model's maximum in its price, or no budget can be guaranteed."
-        broken = f"sent as {limit}, but not kept: {tokens:,} of {CHECK_MAX_TOKENS}"
+        do = "Set the max output tokens in the model's price; budgets need it."
+        broken = f"sent as {limit}, but exceeded: {tokens:,} of {CHECK_MAX_TOKENS}"
         return CheckFinding("Token limit", broken, HEALTH_WARNING, do)
     return CheckFinding("Token limit", f"sent as {limit}")
 
 
 def logprobs_finding(request: Request, answer: Answer) -> CheckFinding:
     if "logprobs" in request.request_shape.left_out:
-        return CheckFinding("Log probabilities", "refused: judges here have none")
+        return CheckFinding("Log probabilities", "not supported")
     few = " (the 5 likeliest)" if "top_logprobs" in request.request_shape.left_out else ""
-    return CheckFinding("Log probabilities", f"returned{few}" if answer.logprobs else "taken, but not returned")
+    return CheckFinding("Log probabilities", f"returned{few}" if answer.logprobs else "accepted, but not returned")
 
 
 def length_finding(is_cut: bool | None, rate: float | None) -> list[CheckFinding]:
     findings = [CheckFinding("Tokens per byte", f"{rate:.2f}")] if rate else []
     if is_cut:
         do = "Give the server a larger context (Ollama: set OLLAMA_CONTEXT_LENGTH, or num_ctx in the Modelfile)."
-        cut = "cut without a word: such calls fail as too long"
+        cut = "cut silently: such calls fail as too long"
         return [*findings, CheckFinding("Long prompts", cut, HEALTH_PROBLEM, do)]
-    return [*findings, CheckFinding("Long prompts", "not tested" if is_cut is None else "read whole, or refused")]
+    return [*findings, CheckFinding("Long prompts", "not tested" if is_cut is None else "read in full, or refused")]
 
 
 def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
@@ -388,7 +388,7 @@ def tokens_per_byte(tiny: TinyRequestOutcome) -> float | None:
 def check_remedy(result: CheckResult) -> str:
     if result.models and result.model not in result.models:
         return f"Use a model that the server offers: {', '.join(result.models[:8])}."
-    return "Check the base URL, the key and the model, then test again."
+    return "Check the base URL, key and model, then test again."
 
 
 def find_endpoint_by_name(name: str) -> Endpoint:

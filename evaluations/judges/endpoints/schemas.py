@@ -12,15 +12,15 @@ from evaluations.judges.runs.schemas import UsdAmount
 
 
 class PriceOut(Schema):
-    """In USD for a million tokens."""
+    """In USD per million tokens."""
 
     model: str
     tokens_in: float
     tokens_cached: float
     tokens_out: float
     batch_percent: int
-    most_tokens_out: int | None = Field(description="the longest reply of the model, reasoning included")
-    source: str = Field(description="of a list price: its date and address; empty where a person set the price")
+    most_tokens_out: int | None = Field(description="longest reply of the model, reasoning included")
+    source: str = Field(description="date and address of a list price; empty for a price set manually")
 
 
 class EndpointOut(Schema):
@@ -32,9 +32,9 @@ class EndpointOut(Schema):
     max_in_flight: int | None
     requests_per_minute: int | None
     tokens_per_minute: int | None
-    dialect: str = Field(description="chosen by the base URL where empty")
+    dialect: str = Field(description="default: by the base URL")
     timeout_seconds: int | None
-    daily_budget_usd: float | None = Field(description="of all evaluations together, per UTC day")
+    daily_budget_usd: float | None = Field(description="for all evaluations together, per UTC day")
     is_offered: bool = Field(description="to all evaluations, without a grant")
     extra_headers: JsonDict
     extra_query: JsonDict
@@ -52,33 +52,33 @@ class EndpointFindingOut(Schema):
 class EndpointTestOut(Schema):
     model: str
     checked_at: datetime
-    is_waiting: bool = Field(description="no worker has answered yet")
+    is_waiting: bool = Field(description="whether the test is in progress")
     findings: list[EndpointFindingOut]
 
 
 class EndpointTestIn(StrictIn):
     model: Annotated[str, Field(max_length=200)] = Field(
-        "", description="where empty, the one its judges use, else the first it offers"
+        "", description="default: the one its judges use, else one that it lists"
     )
 
 
 class EndpointDetailOut(EndpointOut):
     prices: list[PriceOut]
     tests: list[EndpointTestOut] = Field(description="the latest tests, newest first")
-    paused_until: datetime | None = Field(description="a quota is used up until then")
+    paused_until: datetime | None = Field(description="when an exhausted quota renews")
     pause_reason: str
-    down_since: datetime | None = Field(description="since when it does not answer, though it did before")
+    down_since: datetime | None = Field(description="when it stopped answering")
     down_reason: str
     next_probe_at: datetime | None
 
 
 class GrantIn(StrictIn):
     evaluation: Annotated[str, Field(min_length=1, max_length=80)]
-    budget_usd: UsdAmount | None = Field(None, description="of all its runs here together; null for no limit")
+    budget_usd: UsdAmount | None = Field(None, description="for all its runs here together; null for no limit")
 
 
 class GrantOut(Schema):
-    """An evaluation at an endpoint. A withdrawn grant is listed for what was spent."""
+    """An evaluation at an endpoint. Withdrawn grants stay listed with their spending."""
 
     id: int
     evaluation: str
@@ -89,7 +89,7 @@ class GrantOut(Schema):
 
 
 class SpendingOut(Schema):
-    """The requests of an evaluation at an endpoint on one UTC day. It survives both."""
+    """The requests of an evaluation at an endpoint on one UTC day. It is kept when either is deleted."""
 
     day: date
     evaluation: str = Field(description="its name on that day; blank for tests of the endpoint")
@@ -114,7 +114,7 @@ class GrantedEndpointOut(Schema):
 
     id: int
     name: str
-    is_granted: bool = Field(description="false where it is only offered to all")
+    is_granted: bool = Field(description="false if it is only offered to all")
     budget_usd: float | None
     spent_usd: float
     reserved_usd: float
@@ -134,7 +134,7 @@ class FoundServerOut(Schema):
 class EndpointPage(Schema):
     items: list[EndpointOut]
     next: str | None
-    found: list[FoundServerOut] = Field(description="local servers that a worker found, to be added")
+    found: list[FoundServerOut] = Field(description="local servers that a worker found")
 
 
 PositiveLimit = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -143,7 +143,7 @@ ExtraLines = dict[str, Annotated[str, Field(max_length=1_000)]]
 
 
 class EndpointIn(StrictIn):
-    """A value `$NAME` of an extra is the environment variable of that name where the worker runs."""
+    """A value `$NAME` in an extra is the worker's environment variable of that name."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)]
     base_url: Annotated[str, Field(min_length=1, max_length=500, examples=["https://api.openai.com/v1"])]

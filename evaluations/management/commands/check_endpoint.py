@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 
 class Command(ProductCommand):
-    help = "Test an endpoint with one tiny request: what it takes for a model, and what to do where it fails."
+    help = "Test an endpoint with one tiny request, and list what a model supports."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", nargs="?", help="the endpoint's name; what is found is kept with it")
-        parser.add_argument("--base-url", metavar="URL", help="an address that is no endpoint yet")
-        parser.add_argument("--key-env", default="", metavar="NAME", help="environment variable of its key")
-        parser.add_argument("--model", default="", metavar="M", help="default: one that its judges use, or it offers")
-        parser.add_argument("--long", action="store_true", help="test a long prompt too, also where that costs money")
-        parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+        parser.add_argument("name", nargs="?", help="the endpoint's name; the result is stored")
+        parser.add_argument("--base-url", metavar="URL", help="a server that is not an endpoint yet")
+        parser.add_argument("--key-env", default="", metavar="NAME", help="environment variable with its API key")
+        parser.add_argument(
+            "--model", default="", metavar="M", help="default: one that its judges use, or that it lists"
+        )
+        parser.add_argument("--long", action="store_true", help="also test a long prompt, even if it costs money")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: object, **options: Any) -> None:
         from evaluations.judges.endpoints.checks import (  # noqa: PLC0415 - importing openai takes half a second
