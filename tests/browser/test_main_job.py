@@ -41,11 +41,10 @@ def make_evaluation(page: Page) -> None:
 
 
 def import_pandalm(page: Page, file: Path) -> None:
-    page.goto("/e/pandalm/data/imports/new")
-    page.get_by_label("File", exact=True).set_input_files(file)
-    page.get_by_role("button", name="Check the file").click()
-    page.get_by_role("button", name="Store 999 rows").click(timeout=ONE_MINUTE)
-    expect(page.get_by_role("heading", name="What was stored")).to_be_visible(timeout=ONE_MINUTE)
+    page.goto("/e/pandalm/data")
+    page.get_by_label("Drop files here, or choose them").set_input_files(file)
+    page.get_by_role("button", name="Import 999 rows").click(timeout=ONE_MINUTE)
+    expect(page.get_by_role("link", name="See results")).to_be_visible(timeout=ONE_MINUTE)
     expect(page.locator("main")).to_contain_text("999 comparisons")
     expect(page.locator("main")).to_contain_text("2,997 verdicts")
 

@@ -20,9 +20,7 @@ def test_a_file_that_may_be_two_things_is_refused_with_the_names_of_both() -> No
     record = {"prompt": "Why?", "chosen": "Because.", "rejected": "?", "data": {}, "annotations": []}
     with pytest.raises(InputRefused) as refused:
         read_contents([record])
-    assert str(refused.value) == (
-        "rows.jsonl may be preferences or label-studio: it has the columns of both. Say which it is."
-    )
+    assert str(refused.value) == ("rows.jsonl may be preferences or label-studio. Choose the format.")
     assert read_contents([record], format="preferences").format.name == "preferences"
 
 
@@ -42,7 +40,7 @@ def test_material_and_verdicts_of_one_file_come_by_either_door() -> None:
     assert {read_contents([record], brings=what).format.name for what in ("comparisons", "verdicts", "")} == {
         "preferences"
     }
-    with pytest.raises(InputRefused, match="holds comparisons, not scores"):
+    with pytest.raises(InputRefused, match="has comparisons, not scores"):
         read_contents([record], brings="scores")
 
 

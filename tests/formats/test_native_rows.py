@@ -290,7 +290,7 @@ def test_columns_can_be_given_other_names() -> None:
             {},
             "The columns of rows.csv (lorem, ipsum) match none. A comparison row needs "
             "query_id, query, candidate_a, response_a, candidate_b, response_b. "
-            "Say which column is which, as COLUMN=FIELD: --map, or on the page of imports.",
+            "Map the columns.",
         ),
         (
             b"lorem,ipsum\n1,2\n",
@@ -315,7 +315,7 @@ def test_verdicts_are_refused_where_comparisons_are_wanted() -> None:
     text = json.dumps(VERDICT).encode()
     with pytest.raises(InputRefused) as refused, SeenIndex() as seen:
         read_file_rows(io.BytesIO(text), "rows.jsonl", ReadOptions(), seen, brings="comparisons")
-    assert str(refused.value) == "rows.jsonl holds verdicts, not comparisons: import it as verdicts."
+    assert str(refused.value) == "rows.jsonl has verdicts, not comparisons. Import it as verdicts."
 
 
 # ---- scores -----------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_verdicts_that_name_nobody_are_given_a_rater(evaluation: Evaluation, wri
     path = written(json.dumps([{"idx": 7, "gpt_result": "1"}]).encode(), "results.json")
     told = said("import_verdicts", path, "--rater", "gpt-3.5-turbo", "--format", "pandalm")
     assert told == (
-        "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts.\n"
+        "No rubric of this evaluation has the aspect overall. The import adds a rubric named “imported” for it.\n"
         "results.json: 1 row read, 1 imported (1 verdict), 0 duplicates, 0 invalid.\n"
     )
     assert Verdict.objects.get().rater.name == "gpt-3.5-turbo"
@@ -126,7 +126,7 @@ def test_scores_are_stored_and_their_meaning_is_told(evaluation: Evaluation, wri
     options = ("--rater", "ann", "--rater-kind", "human", "--lower-is-better", "--derive-pairs", "0")
     assert said("import_scores", path, *options) == (
         "Models: alpha (1 score), beta (1 score).\n"
-        "A rubric named imported scores comes with the scores of overall, with the scale seen in the file.\n"
+        "The import adds a rubric named “imported scores” for overall, with the scale of the file.\n"
         "Lower scores are better: overall.\n"
         "Of every two responses to a query with scores a comparison is made, where there is none. "
         "Scores that differ by at most 0 make a tie.\n"
@@ -155,9 +155,9 @@ def test_a_bad_score_is_named_by_line_and_nothing_is_stored(evaluation: Evaluati
 def test_what_scores_cannot_mean_is_said_in_one_line(evaluation: Evaluation, written: Any) -> None:
     said("import_comparisons", written(encode_jsonl([comparison_row()])))
     path = written(encode_jsonl([score_row(value=1), score_row(candidate="beta", value=2)]))
-    assert refused("import_scores", path, "--derive-pairs", "-1") == "The margin of a tie is a number from 0 up."
+    assert refused("import_scores", path, "--derive-pairs", "-1") == "The tie margin must be 0 or more."
     assert refused("import_scores", path, "--derive-pairs", "1") == (
-        "A margin of 1 makes a tie of every two scores of overall: they lie between 1 and 2."
+        "A tie margin of 1 makes every pair of overall scores a tie: they range from 1 to 2."
     )
     assert not Import.objects.filter(state=ImportState.PREVIEWED).exists()
 
@@ -214,10 +214,10 @@ def test_a_baseline_that_is_nowhere_is_refused(evaluation: Evaluation, written: 
 
 def test_the_other_commands_material_is_refused(evaluation: Evaluation, written: Any) -> None:
     assert refused("import_verdicts", written(encode_jsonl([comparison_row()]))) == (
-        "rows.jsonl holds comparisons, not verdicts: import it as comparisons."
+        "rows.jsonl has comparisons, not verdicts. Import it as comparisons."
     )
     assert refused("import_scores", written(encode_jsonl([verdict_row()]))) == (
-        "rows.jsonl holds verdicts, not scores: import it as verdicts."
+        "rows.jsonl has verdicts, not scores. Import it as verdicts."
     )
     assert refused("import_comparisons", written(encode_jsonl([score_row()]))) == (
         "rows.jsonl holds scores, not comparisons: import it as scores."
@@ -334,12 +334,12 @@ def test_a_table_of_ones_own_is_told_the_options_with_which_it_comes_in(evaluati
 def test_the_model_is_named_by_the_option_the_column_or_the_file(evaluation: Evaluation, written: Any) -> None:
     row = {"query_id": "q1", "query": "Why?", "response": "x"}
     by_file = said("import_comparisons", written(encode_jsonl([row]), "falcon-7b.jsonl"), "--dry-run")
-    assert by_file.splitlines()[0] == "Model, by the file’s name: falcon-7b (1 response)."
+    assert by_file.splitlines()[0] == "Model (from the file name): falcon-7b (1 response)."
     path = written(encode_jsonl([{**row, "candidate": "alpha"}]), "falcon-7b.jsonl")
     assert said("import_comparisons", path, "--dry-run").splitlines()[0] == "Model: alpha (1 response)."
     told = said("import_comparisons", path, "--candidate", "omega").splitlines()
-    assert told[0] == "Model, as given for the whole file: omega (1 response)."
-    assert "“alpha” (1 row): not used" in told[1]
+    assert told[0] == "Model (set for the whole file): omega (1 response)."
+    assert "not used: “alpha” (1 row)" in told[1]
     assert Candidate.objects.get().name == "omega"
 
 
@@ -365,7 +365,7 @@ def test_what_happens_to_a_second_response_is_an_option(
 def test_an_import_is_undone_by_its_number(evaluation: Evaluation, written: Any) -> None:
     said("import_comparisons", written(encode_jsonl([comparison_row()])))
     number = str(Import.objects.get().pk)
-    assert said("undo_import", number) == ("rows.jsonl is undone: removed 1 query, 2 responses, 1 comparison.\n")
+    assert said("undo_import", number) == ("Undone: rows.jsonl (removed 1 prompt, 2 responses, 1 comparison).\n")
     assert not Query.all_rows.exists()
     assert refused("undo_import", number) == "rows.jsonl was undone already."
     assert refused("undo_import", "999999") == "There is no import 999999 in “study”."

@@ -115,7 +115,7 @@ def test_questions_answers_judgments_and_votes_of_mt_bench_meet() -> None:
 def test_an_answer_whose_question_is_not_here_says_that_it_comes_first() -> None:
     importing = preview_rows(make_evaluation(), encode_jsonl([answer("alpaca")]))
     assert [bad["reason"] for bad in importing.bad_rows] == [
-        "prompt “111” is not in this evaluation. Import the file with the prompts first, import that one first"
+        "prompt “111” is not in this evaluation. Import the file with the prompts first"
     ]
 
 

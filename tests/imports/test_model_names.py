@@ -81,10 +81,10 @@ def test_a_name_for_all_rows_of_one_file_does_not_name_the_model_of_the_next(eva
     assert ColumnMapping.objects.get().constants == {"query_id": "#text", "candidate": ""}
     second = received(evaluation, encode_jsonl([own("q1", "Other."), own("q2", "Other.")]), "llama-3.1.jsonl")
     assert (second.state, models(second)) == (ImportState.PREVIEWED, {"llama-3.1": 2})
-    assert second.models_in_words == "Model, by the file’s name: llama-3.1 (2 responses)."
+    assert second.models_in_words == "Model (from the file name): llama-3.1 (2 responses)."
     third = received(evaluation, encode_jsonl([own("q1", "Third.")]), "rows.jsonl", candidate="mistral")
     assert models(third) == {"mistral": 1}
-    assert third.models_in_words == "Model, as given for the whole file: mistral (1 response)."
+    assert third.models_in_words == "Model (set for the whole file): mistral (1 response)."
 
 
 def test_names_that_were_stored_with_a_mapping_are_not_read(evaluation: Evaluation) -> None:
@@ -146,8 +146,8 @@ def test_the_form_comes_before_the_column_and_what_goes_unused_is_counted(evalua
     importing = preview_rows(evaluation, written(rows), name="gpt-4.jsonl", candidate="omega")
     assert models(importing) == {"omega": 3}
     assert importing.summary.warnings == [
-        "The model is “omega”, as given for the whole file. "
-        "The file's own column names “alpha” (2 rows), “beta” (1 row): not used."
+        "The model is “omega”, set for the whole file. The names in the file are not used: "
+        "“alpha” (2 rows), “beta” (1 row)."
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_value_for_all_rows_is_the_form_too(evaluation: Evaluation) -> None:
     rows = [answer(candidate="alpha")]
     importing = preview_rows(evaluation, encode_jsonl(rows), format="responses", constants={"candidate": "omega"})
     assert models(importing) == {"omega": 1}
-    assert "“alpha” (1 row): not used" in importing.summary.warnings[0]
+    assert "not used: “alpha” (1 row)" in importing.summary.warnings[0]
     start_storing(importing, skip_bad=False, user=None)
     continue_import(importing)
     stored = Response.objects.get()
@@ -192,19 +192,19 @@ def test_in_files_of_others_the_order_is_the_same(evaluation: Evaluation, row: d
     assert models(preview_rows(evaluation, encode_jsonl([row]), name="file.jsonl")) == {"alpha": 1}
     importing = preview_rows(evaluation, encode_jsonl([row]), name="file.jsonl", candidate="omega")
     assert models(importing) == {"omega": 1}
-    assert "“alpha” (1 row): not used" in importing.summary.warnings[0]
+    assert "not used: “alpha” (1 row)" in importing.summary.warnings[0]
 
 
 def test_scores_are_of_the_model_that_the_form_names(evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
     importing = import_rows(evaluation, score_row(candidate="beta"), candidate="alpha")
     assert Score.objects.get().response.candidate.name == "alpha"
-    assert "“beta” (1 row): not used" in importing.summary.warnings[0]
+    assert "not used: “beta” (1 row)" in importing.summary.warnings[0]
 
 
 def test_a_name_that_names_nothing_is_reported(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([comparison_row()]), candidate="omega")
-    assert importing.summary.warnings == ["The name “omega” is not used: the rows of this file name their own models."]
+    assert importing.summary.warnings == ["The name “omega” is not used, because the rows name their models."]
     assert importing.models_in_words == "Models: alpha (1 comparison), beta (1 comparison)."
 
 
@@ -220,7 +220,7 @@ def test_blank_space_round_a_name_makes_no_other_model(evaluation: Evaluation) -
 def test_names_that_look_alike_are_named_also_where_one_is_here_already(evaluation: Evaluation, name: str) -> None:
     import_rows(evaluation, comparison_row())
     first, second = sorted(("alpha", name))
-    told = f"“{first}” and “{second}” look alike but are different models. If they are the same model, use one name."
+    told = f"“{first}” and “{second}” look alike but count as different models. If they are the same, use one name."
     assert told in preview_rows(evaluation, encode_jsonl([comparison_row("q2", candidate_a=name)])).summary.warnings
     assert told not in preview_rows(evaluation, encode_jsonl([comparison_row("q2")])).summary.warnings
 
@@ -230,14 +230,14 @@ def test_a_blank_cell_is_not_filled_in_by_the_files_name(evaluation: Evaluation)
         evaluation, encode_jsonl([answer(candidate="alpha"), answer("q2", candidate="")]), name="gpt-4.jsonl"
     )
     assert importing.bad_rows == [
-        {"line": 2, "reason": "candidate is missing: name the model in the row or for the whole file"}
+        {"line": 2, "reason": "`candidate` is missing. Add the column, or set one model for the whole file"}
     ]
 
 
 @pytest.mark.parametrize("name", ["train-00000-of-00001.parquet", "part-3.jsonl", "data.csv", "0001.jsonl"])
 def test_a_piece_of_a_file_names_no_model(evaluation: Evaluation, name: str) -> None:
     importing = preview_rows(evaluation, encode_jsonl([answer()]), name=name)
-    assert importing.bad_rows[0]["reason"].startswith("the file does not name its model")
+    assert importing.bad_rows[0]["reason"].startswith("the file name does not name the model")
 
 
 def test_a_column_that_may_name_the_models_comes_before_the_files_name(evaluation: Evaluation) -> None:
@@ -251,7 +251,7 @@ def test_a_column_that_may_name_the_models_comes_before_the_files_name(evaluatio
 
 def test_what_came_without_a_name_has_no_model(evaluation: Evaluation) -> None:
     importing = preview_rows(evaluation, encode_jsonl([answer()]), name="upload")
-    assert importing.bad_rows[0]["reason"].startswith("the file does not name its model")
+    assert importing.bad_rows[0]["reason"].startswith("the file name does not name the model")
 
 
 # ---- several files in one ------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_what_is_counted_is_what_is_made_and_only_once(evaluation: Evaluation) -
     importing.refresh_from_db()
     assert importing.new_rows == {"comparisons": 2}
     assert {("b", "c"), ("b", "d")} <= pairs_here()
-    with pytest.raises(InputRefused, match="is here already"):
+    with pytest.raises(InputRefused, match="exist already"):
         start_pairing(evaluation, parse_pairing("adjacent"), confirmed=False, user=None)
 
 
@@ -147,7 +147,7 @@ def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_conf
     text = html_of(client.get(address))
     assert "This is of the first 1 query:" in text
     assert '<code>all</code></th><td class="number">at least 0</td>' in text
-    assert "is made. Bring in more" not in text
+    assert "All pairs exist." not in text
     refused = client.post(address, {"pair": "all", "do": "make"})
     assert refused.status_code == 422
     assert "too many queries to count them all at once" in html_of(refused)
@@ -163,9 +163,9 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
     import_rows(evaluation, *answers("a", "b", "c"), pair="baseline:a")
     out = io.StringIO()
     call_command("make_pairs", "study", "--dry-run", stdout=out)
-    assert out.getvalue() == "1 comparison would be made.\n"
+    assert out.getvalue() == "1 comparison would be created.\n"
     call_command("make_pairs", "study", stdout=out)
-    assert out.getvalue().endswith("1 comparison made.\n")
+    assert out.getvalue().endswith("1 comparison created.\n")
     with pytest.raises(CommandError, match="cannot be made by"):
         call_command("make_pairs", "study", "--pair", "some")
 
@@ -187,4 +187,4 @@ def test_the_page_counts_each_way_and_makes_one(evaluation: Evaluation, client: 
     assert answer["Location"] == reverse("import", args=["study", importing.pk])
     continue_import(importing)
     assert pairs_here() == {("a", "b"), ("a", "c"), ("b", "c")}
-    assert "What was stored" in html_of(client.get(answer["Location"]))
+    assert "Imported" in html_of(client.get(answer["Location"]))

@@ -46,7 +46,7 @@ def test_they_are_made_as_an_import_and_never_twice(asking: ApiClient, three: Ev
     continue_import(Import.objects.get(), seconds=60)
     assert Comparison.objects.count() == 6
     again = asking.post("/evaluations/study/pairs", {"pair": "all"})
-    assert (again.status_code, again.json()["detail"]) == (422, "Every pair of this kind is here already.")
+    assert (again.status_code, again.json()["detail"]) == (422, "All these pairs exist already.")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_score_beside_a_sample_is_of_that_sample(evaluation: Evaluation) -> No
     given = {one.response.text: (one.value, one.sample) for one in Score.objects.select_related("response")}
     assert given == {"Answer 1.": (1.0, 1), "Answer 2.": (2.0, 2)}
     ((_, reason),) = bad(preview_rows(evaluation, encode_jsonl([score_row(rater="bob")])))
-    assert "has 2 responses of “alpha”: which one is not clear" in reason
+    assert "has 2 responses of “alpha”: unclear which is meant" in reason
 
 
 # ---- decided -------------------------------------------------------------------------------------

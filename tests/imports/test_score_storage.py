@@ -71,7 +71,7 @@ def test_a_score_is_stored_as_it_is_and_brings_a_rubric_with_the_scale_seen(comp
     assert (second.value, first.rater.user, first.rater.verdicts_changed_at is not None) == (-1.0, None, True)
     assert importing.new_rows == {"scores": 2}
     assert importing.summary.warnings == [
-        "A rubric named imported scores comes with the scores of overall, with the scale seen in the file."
+        "The import adds a rubric named “imported scores” for overall, with the scale of the file."
     ]
     assert importing.summary.notes == ["Higher scores are better: overall."]
     rubric = Rubric.objects.get(evaluation=compared, origin="imported")
@@ -161,7 +161,7 @@ def test_a_contradiction_is_found_across_batches_of_a_file(compared: Evaluation)
         ({"key": "q9"}, "prompt “q9” is not in this evaluation"),
         ({"candidate": "omega"}, "model “omega” is not in this evaluation"),
         ({"candidate": "gamma"}, "prompt “q1” has no response of “gamma”"),
-        ({"key": "q2", "candidate": "beta"}, "prompt “q2” has 2 responses of “beta”: which one is not clear"),
+        ({"key": "q2", "candidate": "beta"}, "prompt “q2” has 2 responses of “beta”: unclear which is meant"),
     ],
 )
 def test_a_score_on_what_is_not_here_is_bad(compared: Evaluation, change: dict[str, Any], because: str) -> None:
@@ -172,12 +172,12 @@ def test_a_score_on_what_is_not_here_is_bad(compared: Evaluation, change: dict[s
 
 def test_nobody_who_works_here_is_given_imported_scores(compared: Evaluation) -> None:
     Rater.objects.create(evaluation=compared, kind=RaterKind.HUMAN, name="ann", user=make_user())
-    assert one_reason(compared, score_row()) == "“ann” has an account here: give the imported person another name"
+    assert one_reason(compared, score_row()) == "“ann” is a user here. Rename the imported reviewer"
     Judge.objects.create(
         evaluation=compared, name="longest", kind="rule", rubric_version=compared.review_rubric, fingerprint="x"
     )
     assert one_reason(compared, score_row(rater="longest", rater_kind="judge")) == (
-        "“longest” is a judge that runs here: give the imported judge another name"
+        "“longest” is a judge of this evaluation. Rename the imported judge"
     )
 
 
@@ -201,7 +201,7 @@ def test_scores_of_an_aspect_that_people_compare_by_join_it_with_a_rubric_of_the
     )
     assert Aspect.objects.count() == before
     assert Score.objects.earliest("pk").aspect == Aspect.objects.get(evaluation=compared, key="depth")
-    assert importing.summary.warnings[0].startswith("A rubric named imported scores comes with")
+    assert importing.summary.warnings[0].startswith("The import adds a rubric named “imported scores”")
     assert scales(compared) == [(1, "depth", 60.0, 80.0, 0.0, False)]
     import_rows(compared, verdict_row(rater="bob", aspect="depth"))
     assert not Rubric.objects.filter(evaluation=compared, name="imported").exists()
@@ -254,7 +254,7 @@ def test_a_direction_that_was_settled_since_the_check_stores_nothing(compared: E
 
 @pytest.mark.parametrize("margin", [-1.0, float("nan"), float("inf")])
 def test_a_margin_is_a_number_from_0_up(compared: Evaluation, margin: float) -> None:
-    with pytest.raises(InputRefused, match=r"The margin of a tie is a number from 0 up\."):
+    with pytest.raises(InputRefused, match=r"The tie margin must be 0 or more\."):
         preview_rows(compared, encode_jsonl([score_row()]), derive_pairs=margin)
 
 
@@ -262,7 +262,7 @@ def test_a_margin_that_makes_all_scores_ties_is_refused(compared: Evaluation) ->
     rows = encode_jsonl([score_row(value=1), score_row(candidate="beta", value=5)])
     with pytest.raises(InputRefused) as refused:
         preview_rows(compared, rows, derive_pairs=4)
-    assert str(refused.value) == "A margin of 4 makes a tie of every two scores of overall: they lie between 1 and 5."
+    assert str(refused.value) == "A tie margin of 4 makes every pair of overall scores a tie: they range from 1 to 5."
     assert preview_rows(compared, rows, derive_pairs=3.5).rows_bad == 0
     assert (
         preview_rows(compared, encode_jsonl([score_row()]), derive_pairs=3.5).rows_bad == 0
@@ -278,7 +278,7 @@ def test_another_margin_is_told_and_holds_for_the_scores_that_are_here(compared:
     again = import_rows(compared, *rows, derive_pairs=2)
     assert again.rows_unchanged == 2
     assert again.summary.warnings[1:] == [
-        "The margin of a tie was 1 for overall and becomes 2: Choices derived from existing scores change with it."
+        "The tie margin of overall changes from 1 to 2. Choices derived from existing scores change with it."
     ]
     assert [(version, margin) for version, _, _, _, margin, _ in scales(compared)] == [(1, 1.0), (2, 2.0)]
     changed = Rater.objects.get(name="ann").verdicts_changed_at

@@ -109,7 +109,7 @@ def test_the_same_file_twice_changes_nothing_the_second_time_and_says_so(evaluat
     again = import_rows(evaluation, *rows)
     assert rows_there() == before
     assert (again.rows_stored, again.rows_unchanged, again.new_rows) == (0, 100, {})
-    assert again.summary.warnings[0].startswith("This very file was stored before, on ")
+    assert again.summary.warnings[0].startswith("This file was already imported on ")
 
 
 def test_the_same_pair_with_its_sides_exchanged_is_the_same_comparison(evaluation: Evaluation) -> None:
@@ -142,7 +142,7 @@ def test_the_same_query_id_with_another_query_is_bad(
     reason = one_reason(evaluation, first, {**first, **change})
     assert reason == f"query “q1” stands in line 1 with {because}"
     import_rows(evaluation, first)
-    assert one_reason(evaluation, {**first, **change}) == f"query “q1” stands here already with {because}"
+    assert one_reason(evaluation, {**first, **change}) == f"prompt “q1” has {because} in this evaluation"
 
 
 def test_conflicts_are_found_across_batches_of_a_file(evaluation: Evaluation) -> None:
@@ -204,7 +204,7 @@ def test_what_became_bad_since_the_check_stores_nothing(evaluation: Evaluation) 
     assert importing.state == ImportState.FAILED
     assert importing.reason == (
         "Line 2: prompt “q1” has another text in this evaluation. "
-        "The evaluation changed since the file was checked; nothing was stored."
+        "The evaluation changed since the preview. Nothing was imported."
     )
     assert rows_there() == before
 
@@ -228,7 +228,7 @@ def test_a_verdict_makes_its_rater_and_brings_the_rubric_its_aspect_needs(evalua
     assert stored.created_at == datetime(2026, 1, 31, 12, tzinfo=UTC)
     assert stored.rater.verdicts_changed_at is not None
     assert importing.summary.warnings == [
-        "No rubric of this evaluation asks about overall: a rubric named imported comes with these verdicts."
+        "No rubric of this evaluation has the aspect overall. The import adds a rubric named “imported” for it."
     ]
     version = Rubric.objects.get(evaluation=evaluation, name="imported").versions.get()
     assert version.frozen_at is not None
@@ -283,8 +283,7 @@ def test_rows_in_the_other_order_are_counted_ties_included(evaluation: Evaluatio
     turned = [verdict_row(candidate_a="beta", candidate_b="alpha", choice=choice) for choice in ("A", "tie")]
     importing = preview_rows(evaluation, encode_jsonl([verdict_row(rater="bob"), *turned]))
     assert importing.summary.notes == [
-        "2 rows name the candidates in the other order. "
-        "Such rows are turned round: A is always the candidate whose name sorts first."
+        "2 rows name the candidates in the other order. A is always the model whose name sorts first."
     ]
 
 
@@ -351,7 +350,7 @@ def test_two_votes_of_a_person_are_told_apart_from_a_turned_row_of_the_same_vote
         ({"candidate_b": "gamma"}, "prompt “q1” has no comparison of “alpha” and “gamma”"),
         (
             {"query_id": "q2", "candidate_b": "gamma"},
-            "prompt “q2” has 2 comparisons of “alpha” and “gamma”: which one is not clear",
+            "prompt “q2” has 2 comparisons of “alpha” and “gamma”: name both models",
         ),
     ],
 )
@@ -401,13 +400,13 @@ def test_an_inconsistent_choice_is_a_tie_folded_from_both_orders(evaluation: Eva
 def test_nobody_who_works_here_is_given_imported_verdicts(evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
     Rater.objects.create(evaluation=evaluation, kind=RaterKind.HUMAN, name="ann", user=make_user())
-    assert one_reason(evaluation, verdict_row()) == "“ann” has an account here: give the imported person another name"
+    assert one_reason(evaluation, verdict_row()) == "“ann” is a user here. Rename the imported reviewer"
     version = evaluation.review_rubric
     judge = Judge.objects.create(
         evaluation=evaluation, name="longest", kind="rule", rubric_version=version, fingerprint="x"
     )
     row = verdict_row(rater="longest", rater_kind="judge")
-    refusal = "“longest” is a judge that runs here: give the imported judge another name"
+    refusal = "“longest” is a judge of this evaluation. Rename the imported judge"
     assert one_reason(evaluation, row) == refusal
     Rater.objects.create(evaluation=evaluation, kind=RaterKind.JUDGE, name="longest", judge=judge)
     assert one_reason(evaluation, row) == refusal
@@ -472,7 +471,7 @@ def test_a_long_file_is_checked_in_the_background(evaluation: Evaluation) -> Non
         evaluation, io.BytesIO(encode_jsonl(rows)), "rows.jsonl", ImportRequest(), ImportState.CHECKING, user=None
     )
     assert (importing.state, importing.is_checked) == (ImportState.CHECKING, False)
-    with pytest.raises(InputRefused, match=r"rows\.jsonl is not checked yet"):
+    with pytest.raises(InputRefused, match=r"rows\.jsonl is still being checked"):
         start_storing(importing, skip_bad=True, user=None)
     assert sweep_imports() == [importing.pk]
     assert not continue_import(importing)
@@ -546,7 +545,7 @@ def test_nothing_is_imported_into_an_archived_evaluation(evaluation: Evaluation)
 
 def test_a_stored_import_is_not_stored_again(evaluation: Evaluation) -> None:
     importing = import_rows(evaluation, comparison_row())
-    with pytest.raises(InputRefused, match=r"rows\.jsonl was stored or discarded already"):
+    with pytest.raises(InputRefused, match=r"rows\.jsonl was already imported or discarded"):
         start_storing(importing, skip_bad=False, user=None)
 
 
