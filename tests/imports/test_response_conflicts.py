@@ -224,7 +224,7 @@ def test_what_was_used_is_not_replaced_and_says_so(evaluation: Evaluation) -> No
     ((line, reason),) = bad(importing)
     assert (line, importing.rows_stored) == (1, 1)
     assert reason.endswith(
-        "The other cannot be replaced: it was judged, reviewed, scored, discussed, reserved or exported already"
+        "The other cannot be replaced: it was already judged, reviewed, scored, discussed, reserved or exported"
     )
 
 
@@ -262,5 +262,5 @@ def test_of_several_responses_none_is_replaced(evaluation: Evaluation) -> None:
 def test_an_import_that_replaced_something_is_not_undone(evaluation: Evaluation) -> None:
     import_rows(evaluation, answer("Old."))
     importing = import_rows(evaluation, answer("New."), new_response=NewResponse.REPLACE)
-    with pytest.raises(InputRefused, match="used in 1 response that took the place of another"):
+    with pytest.raises(InputRefused, match="used in 1 replaced response"):
         start_undo(importing, user=None)

@@ -140,7 +140,7 @@ def test_the_same_query_id_with_another_query_is_bad(
 ) -> None:
     first = comparison_row(cluster="sky", category="science")
     reason = one_reason(evaluation, first, {**first, **change})
-    assert reason == f"query “q1” stands in line 1 with {because}"
+    assert reason == f"prompt “q1” has {because} in line 1"
     import_rows(evaluation, first)
     assert one_reason(evaluation, {**first, **change}) == f"prompt “q1” has {because} in this evaluation"
 

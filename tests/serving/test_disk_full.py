@@ -118,8 +118,8 @@ def test_unpacking_stops_at_the_reserve(tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_import_on_a_full_disk_is_507_on_its_page(
     manager_signed_in: Client, evaluation: Evaluation, kept: Kept, full: None
 ) -> None:
-    sent = {"file": SimpleUploadedFile("rows.jsonl", encode_jsonl([comparison_row()])), "format": "auto", "pair": "all"}
-    page = manager_signed_in.post("/e/study/data/imports/new", sent)
+    sent = {"file": SimpleUploadedFile("rows.jsonl", encode_jsonl([comparison_row()]))}
+    page = manager_signed_in.post("/e/study/data", sent)
     assert page.status_code == 507
     assert "almost full" in page.content.decode()
     assert not Import.objects.exists()
