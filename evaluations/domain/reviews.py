@@ -76,7 +76,7 @@ class QueueKind(StrEnum):
 
 
 class QueueAudience(StrEnum):
-    EVERYONE = "pool"
+    EVERYONE = "everyone"
     SPLIT = "split"  # some reviewers, divided among them
     EACH = "each"  # some reviewers, all of it to each
 
@@ -111,14 +111,14 @@ SELECTION_STRATEGIES: Final = (
 
 RANDOM_SELECTION: Final = (SelectionMethod.RANDOM, SelectionMethod.STRATIFIED)
 SELECTION_TEXTS: Final[Mapping[SelectionMethod, str]] = {
-    SelectionMethod.RANDOM: "at random",
-    SelectionMethod.STRATIFIED: "at random, in strata",
-    SelectionMethod.FLIPS: "a judge flips between orders",
+    SelectionMethod.RANDOM: "random",
+    SelectionMethod.STRATIFIED: "stratified random",
+    SelectionMethod.FLIPS: "order-inconsistent",
     SelectionMethod.JUDGES_DISAGREE: "judges disagree",
-    SelectionMethod.PEOPLE_DISAGREE: "people disagree",
-    SelectionMethod.LEAST_CONFIDENT: "a judge is least confident",
+    SelectionMethod.PEOPLE_DISAGREE: "reviewers disagree",
+    SelectionMethod.LEAST_CONFIDENT: "low confidence",
     SelectionMethod.CALIBRATION: "calibration",
-    SelectionMethod.BY_HAND: "by hand",
+    SelectionMethod.BY_HAND: "hand-picked",
 }
 
 

@@ -68,8 +68,8 @@ class ReviewersForm(forms.Form):
     people = RowsField(
         User.objects.none(),
         error_messages={
-            "required": "Choose at least one person.",
-            "invalid_choice": "One of these people does not review here.",
+            "required": "Select at least one reviewer.",
+            "invalid_choice": "A selected member is not a reviewer here.",
         },
     )
 

@@ -27,9 +27,9 @@ SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "try_judge": ("POST", f"{AT}/judges/{NUMBER}/try", {"subject": OTHER_NUMBER}),
     "start_runs": ("POST", f"{AT}/runs", {"judges": [OTHER_NUMBER]}),
     "estimate_runs": ("POST", f"{AT}/runs/estimate", {"judges": [OTHER_NUMBER]}),
-    "create_queue": ("POST", f"{AT}/rounds", {"name": "mine", "who": "each", "people": ["them"]}),
-    "make_calibration": ("POST", f"{AT}/rounds/calibration", {"comparisons": [OTHER_NUMBER]}),
-    "assign_queue": ("POST", f"{AT}/rounds/{NUMBER}/people", {"people": ["them"]}),
+    "create_queue": ("POST", f"{AT}/queues", {"name": "mine", "who": "each", "people": ["them"]}),
+    "make_calibration": ("POST", f"{AT}/queues/calibration", {"comparisons": [OTHER_NUMBER]}),
+    "assign_queue": ("POST", f"{AT}/queues/{NUMBER}/assign", {"people": ["them"]}),
     "explain_choice": (
         *("POST", f"{AT}/disagreements/{NUMBER}/explain"),
         {"review": OTHER_NUMBER, "aspect": "clarity", "reason": "other"},

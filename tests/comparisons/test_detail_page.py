@@ -82,7 +82,7 @@ def test_it_shows_first_and_final_choices_of_people_and_the_label(client: Client
     assert "ann" in text
     assert "on reflection" in text
     assert text.count("first, then final") == 6
-    assert "one person" in text
+    assert "1 reviewer" in text
 
 
 def test_the_label_is_shown_with_its_source(client: Client, comparison: Comparison) -> None:
@@ -95,7 +95,7 @@ def test_the_label_is_shown_with_its_source(client: Client, comparison: Comparis
     )
     make_judge_verdicts(comparison, judge="gpt-x", kind="llm", as_stored=ALL_A, swapped=ALL_A)
     text = page(client, owner_of(evaluation), comparison)
-    for told in ("majority of 3", "2 people, no majority", "adjudicated by ada", "judge gpt-x, no person"):
+    for told in ("2 of 3", "2 votes, no majority", "resolved by ada", "judge gpt-x"):
         assert told in text
     assert 'title="A 2, tie 1"' in text
 
@@ -108,7 +108,7 @@ def test_what_was_settled_stands_with_who_when_and_why(client: Client, compariso
     )
     text = words(page(client, owner_of(evaluation), comparison))
     when = f"{settled.changed_at:%-d %b %Y, %H:%M}"
-    assert f"Clarity , settled as B by ada, {when} : B is &lt;b&gt;." in text
+    assert f"Clarity resolved as B by ada, {when} B is &lt;b&gt;." in text
 
 
 def test_what_was_settled_is_shown_where_nobody_has_chosen(client: Client, comparison: Comparison) -> None:
@@ -127,7 +127,7 @@ def test_what_was_settled_is_hidden_from_a_reviewer_before_the_first_save(
     resolve_aspect(comparison, clarity, choice="B", reason="B is clearer.", version=0, user=owner_of(evaluation))
     text = page(client, reviewer, comparison)
     assert "B is clearer." not in text
-    assert "settled" not in text
+    assert "resolved as" not in text
     make_review(rater_of(reviewer, evaluation), comparison, ALL_A, confirmed=False)
     assert "B is clearer." in page(client, reviewer, comparison)
 
@@ -139,7 +139,7 @@ def test_who_may_not_see_judges_sees_no_label_that_rests_on_one(client: Client, 
     rex = make_member(evaluation, Role.REVIEWER)
     make_review(rater_of(rex, evaluation), comparison, {"clarity": "B"})
     text = page(client, rex, comparison)
-    assert "one person" in text
+    assert "1 reviewer" in text
     assert "gpt-x" not in text
 
 

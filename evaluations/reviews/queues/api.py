@@ -61,7 +61,7 @@ from evaluations.web.requests import AuthenticatedRequest
 operations = OperationRouter(tags=["queues"])
 
 
-@operations.get_one("/evaluations/{slug:slug}/rounds", Scope.READ, QueuePage)
+@operations.get_one("/evaluations/{slug:slug}/queues", Scope.READ, QueuePage)
 def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> QueuePage:
     """Queues, newest first, with the default queue."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
@@ -75,7 +75,7 @@ def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[P
     )
 
 
-@operations.make("/evaluations/{slug:slug}/rounds", Scope.WRITE, QueueDetailOut)
+@operations.make("/evaluations/{slug:slug}/queues", Scope.WRITE, QueueDetailOut)
 def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueueDetailOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
@@ -83,7 +83,7 @@ def create_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn)
     return queue_detail_out(get_queue_or_404(request.user, slug, queue.pk, Action.MANAGE))
 
 
-@operations.do("/evaluations/{slug:slug}/rounds/preview", Scope.READ, QueuePreviewOut)
+@operations.do("/evaluations/{slug:slug}/queues/preview", Scope.READ, QueuePreviewOut)
 def preview_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn) -> QueuePreviewOut:
     """Preview the items of a queue. Nothing is created."""
     evaluation = require_evaluation(request.user, slug, Action.MANAGE)
@@ -97,9 +97,9 @@ def plan_queue(evaluation: Evaluation, body: QueueIn) -> QueuePlan:
     )
 
 
-@operations.make("/evaluations/{slug:slug}/rounds/calibration", Scope.WRITE, QueueDetailOut)
+@operations.make("/evaluations/{slug:slug}/queues/calibration", Scope.WRITE, QueueDetailOut)
 def create_calibration_queue(request: AuthenticatedRequest, slug: str, body: CalibrationIn) -> QueueDetailOut:
-    """Create a calibration queue: comparisons with known labels that every reviewer gets first."""
+    """Create a calibration queue: comparisons with gold labels that every reviewer gets first."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     queue = create_calibration(
@@ -108,12 +108,12 @@ def create_calibration_queue(request: AuthenticatedRequest, slug: str, body: Cal
     return queue_detail_out(get_queue_or_404(request.user, slug, queue.pk, Action.MANAGE))
 
 
-@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}", Scope.READ, QueueDetailOut)
+@operations.get_one("/evaluations/{slug:slug}/queues/{int:pk}", Scope.READ, QueueDetailOut)
 def get_review_queue(request: AuthenticatedRequest, slug: str, pk: int) -> QueueDetailOut:
     return queue_detail_out(get_queue_or_404(request.user, slug, pk, Action.SEE_ALL))
 
 
-@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/comparisons", Scope.READ, QueueSlotPage)
+@operations.get_one("/evaluations/{slug:slug}/queues/{int:pk}/comparisons", Scope.READ, QueueSlotPage)
 def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]) -> QueueSlotPage:
     """The comparisons of a queue: how each was selected, with what probability, and who reviewed it."""
     queue = get_queue_or_404(request.user, slug, pk, Action.SEE_ALL)
@@ -132,7 +132,7 @@ def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: 
     return QueueSlotPage(items=items, next=next_cursor)
 
 
-@operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/people", Scope.WRITE, AssignedOut)
+@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/assign", Scope.WRITE, AssignedOut)
 def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
     """Assign the queue's comparisons to these reviewers."""
     queue = get_queue_or_404(request.user, slug, pk, Action.MANAGE)
@@ -140,7 +140,7 @@ def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body:
     return AssignedOut(assigned=assign_queue_to_reviewers(queue, people, request.user))
 
 
-@operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/close", Scope.WRITE, QueueDetailOut)
+@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/close", Scope.WRITE, QueueDetailOut)
 def close_review_queue(
     request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
 ) -> QueueDetailOut:
@@ -149,7 +149,7 @@ def close_review_queue(
     return queue_detail_out(get_queue_or_404(request.user, slug, pk, Action.MANAGE))
 
 
-@operations.do("/evaluations/{slug:slug}/rounds/{int:pk}/open", Scope.WRITE, QueueDetailOut)
+@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/reopen", Scope.WRITE, QueueDetailOut)
 def reopen_review_queue(
     request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
 ) -> QueueDetailOut:
@@ -157,11 +157,11 @@ def reopen_review_queue(
     return queue_detail_out(get_queue_or_404(request.user, slug, pk, Action.MANAGE))
 
 
-@operations.get_one("/evaluations/{slug:slug}/rounds/{int:pk}/calibration", Scope.READ, CalibrationPage)
+@operations.get_one("/evaluations/{slug:slug}/queues/{int:pk}/calibration", Scope.READ, CalibrationPage)
 def get_calibration_of_queue(
     request: AuthenticatedRequest, slug: str, pk: int, paging: Query[PageQuery]
 ) -> CalibrationPage:
-    """Your first choices compared with the known labels; everyone's, if you may see all."""
+    """Your first choices vs. gold labels; everyone's, if you may see all."""
     user = request.user
     queue = get_queue_or_404(request.user, slug, pk, Action.LOOK)
     if queue.kind != QueueKind.CALIBRATION:

@@ -57,9 +57,9 @@ def create_calibration(
     """A calibration queue of these comparisons, or of a random sample of those with known labels."""
     version = evaluation.review_rubric
     if version is None:
-        raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
+        raise InputRefused("No rubric for reviews yet. Choose one in Settings.")
     if (size is None) != bool(comparisons):
-        raise InputRefused("Say either how many are to be drawn, or which ones they are.")
+        raise InputRefused("Enter either a sample size or comparison numbers.")
     refuse_queue_name(evaluation, name := name.strip())
     ensure_queue_is_filled(evaluation)
     possible = sorted(find_comparisons_with_known_labels(evaluation).values_list("pk", flat=True))
@@ -90,22 +90,20 @@ def choose_named_comparisons(possible: Collection[int], comparisons: Collection[
     chosen = list(dict.fromkeys(comparisons))
     if unknown := sorted(set(chosen) - set(possible)):
         numbers = ", ".join(str(pk) for pk in unknown[:5])
-        raise InputRefused(f"No label is known for {numbers}: name comparisons with a gold or an adjudicated label.")
+        raise InputRefused(f"No gold label or resolution for {numbers}. Choose comparisons that have one.")
     if len(chosen) > MAX_CALIBRATION_ITEMS:
         raise InputRefused(
-            f"A calibration queue takes at most {MAX_CALIBRATION_ITEMS} comparisons, and these are {len(chosen)}."
+            f"A calibration can have up to {MAX_CALIBRATION_ITEMS} comparisons; you chose {len(chosen)}."
         )
     return chosen
 
 
 def draw_calibration_comparisons(possible: Collection[int], size: int, seed: int) -> list[int]:
     if not possible:
-        raise InputRefused(
-            "No label is known here yet: import verdicts of raters of the kind “gold”, or settle disagreements first."
-        )
+        raise InputRefused("No gold labels yet. Import verdicts with rater kind “gold”, or resolve disagreements.")
     if not 1 <= size <= min(len(possible), MAX_CALIBRATION_ITEMS):
         raise InputRefused(
-            f"Choose between 1 and {min(len(possible), MAX_CALIBRATION_ITEMS)} comparisons: so many have a known label."
+            f"Enter a sample size from 1 to {min(len(possible), MAX_CALIBRATION_ITEMS)}, the number with a gold label."
         )
     return random.Random(seed).sample(sorted(possible), size)
 

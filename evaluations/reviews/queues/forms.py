@@ -26,67 +26,64 @@ class ComparisonIdsField(forms.CharField):
         parts: list[str] = [part for part in re.split(r"[\s,;]+", super().clean(value)) if part]
         wrong = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 19)]
         if wrong:
-            raise forms.ValidationError(f"“{wrong[0][:40]}” is not the number of a comparison.")
+            raise forms.ValidationError(f"“{wrong[0][:40]}” is not a comparison number.")
         return [int(part) for part in parts]
 
 
 class CalibrationForm(forms.Form):
     name = forms.CharField(max_length=120, initial="Calibration")
     size = forms.IntegerField(
-        label="How many, drawn at random",
+        label="Random sample size",
         min_value=1,
         max_value=MAX_CALIBRATION_ITEMS,
         required=False,
-        help_text="Of those with a known label. Eight to twenty show whether somebody reads the guidelines as you do.",
+        help_text="8–20 comparisons with a gold label are enough to spot different readings of the guidelines.",
     )
     comparisons = ComparisonIdsField(
-        label="Or these",
+        label="Or comparison numbers",
         required=False,
-        help_text="The numbers of comparisons with a known label, in the order in which they are to be met.",
+        help_text="Comparisons with a gold label, in review order.",
     )
-    seed = forms.IntegerField(
-        initial=0, min_value=0, max_value=2**53, help_text="The same seed draws the same comparisons again."
-    )
+    seed = forms.IntegerField(initial=0, min_value=0, max_value=2**53, help_text="The same seed draws the same sample.")
 
 
 # What each order of work finds, in one sentence.
 STRATEGY_TEXTS: Final[Mapping[SelectionMethod, tuple[str, str]]] = {
     SelectionMethod.RANDOM: (
         "Random",
-        "The next in the one random order, as from the default queue. The unbiased one.",
+        "Next in the random order, as in the default queue.",
     ),
     SelectionMethod.STRATIFIED: (
-        "Random, from each group alike",
-        "As many from every category or pair of candidates, so that small groups are seen too; each with a known "
-        "probability.",
+        "Stratified random",
+        "Equal numbers per category or model pair, with known probabilities.",
     ),
     SelectionMethod.FLIPS: (
-        "A judge flips between orders",
-        "A judge chose otherwise once A and B had changed places: finds position bias and near ties.",
+        "Order-inconsistent",
+        "A judge’s choice flips when A and B are swapped. Finds position bias and near ties.",
     ),
     SelectionMethod.JUDGES_DISAGREE: (
-        "Judges disagree among themselves",
-        "Two judges chose differently, so at least one of them is wrong: finds where a judge fails.",
+        "Judges disagree",
+        "Two judges chose differently. Finds judge errors.",
     ),
     SelectionMethod.PEOPLE_DISAGREE: (
-        "People disagree",
-        "Reviewers chose differently: finds hard cases and unclear rubrics, and brings a further opinion.",
+        "Reviewers disagree",
+        "Adds another opinion on hard cases and unclear rubrics.",
     ),
     SelectionMethod.LEAST_CONFIDENT: (
-        "A judge is least confident",
-        "The judge’s own probabilities are closest to even: finds what it cannot tell.",
+        "Low confidence",
+        "The judge’s probabilities are closest to even.",
     ),
 }
 
 STRATA_OPTIONS: Final = [
-    (StratifyBy.CATEGORY, "category of the query"),
-    (StratifyBy.CANDIDATE_PAIR, "pair of candidates"),
+    (StratifyBy.CATEGORY, "prompt category"),
+    (StratifyBy.CANDIDATE_PAIR, "model pair"),
 ]
 
 REVIEWER_OPTIONS: Final = [
-    (QueueAudience.EVERYONE, "Everyone: whoever reviews next meets them before the default queue"),
-    (QueueAudience.SPLIT, "The people below, divided among them"),
-    (QueueAudience.EACH, "The people below, all of it to each"),
+    (QueueAudience.EVERYONE, "Everyone, before the default queue"),
+    (QueueAudience.SPLIT, "Split among selected reviewers"),
+    (QueueAudience.EACH, "Everyone selected reviews all"),
 ]
 
 
@@ -98,35 +95,34 @@ class ReviewersField(RowsField):
 class QueueForm(forms.Form):
     name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     strategy = forms.ChoiceField(
-        label="Which comparisons",
+        label="Comparisons",
         choices=[(value, name) for value, (name, _) in STRATEGY_TEXTS.items()],
         widget=forms.RadioSelect,
     )
     strata = forms.ChoiceField(label="Groups", choices=STRATA_OPTIONS, required=False)
     size = forms.IntegerField(
-        label="How many", min_value=1, max_value=MAX_QUEUE_SIZE, required=False, help_text="Empty: all that match."
+        label="Limit", min_value=1, max_value=MAX_QUEUE_SIZE, required=False, help_text="Blank for all matches."
     )
     random_percent = forms.IntegerField(
-        label="Random share, in percent",
+        label="Random share (%)",
         min_value=0,
         max_value=100,
         required=False,
-        help_text="So many of them are drawn at random from all comparisons instead. Where the rest is selected, "
-        "and not drawn, estimates use these alone.",
+        help_text="Drawn at random from all comparisons; only these count in agreement estimates.",
     )
-    reviews_wanted = forms.IntegerField(label="Reviews of each", min_value=1, max_value=100)
-    who = forms.ChoiceField(label="Who reviews them", choices=REVIEWER_OPTIONS, widget=forms.RadioSelect)
+    reviews_wanted = forms.IntegerField(label="Reviews per comparison", min_value=1, max_value=100)
+    who = forms.ChoiceField(label="Reviewers", choices=REVIEWER_OPTIONS, widget=forms.RadioSelect)
     people = ReviewersField(
         User.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"invalid_choice": "One of these people does not review here."},
+        error_messages={"invalid_choice": "A selected member is not a reviewer here."},
     )
     seed = forms.IntegerField(
         min_value=0,
         max_value=2**53,
         required=False,
-        help_text="What chance decides here is decided the same way by the same seed.",
+        help_text="The same seed draws the same sample.",
     )
 
     def __init__(

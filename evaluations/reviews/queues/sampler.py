@@ -336,22 +336,22 @@ def draw_random_share(frame: SamplingFrame, number: int) -> tuple[list[int], lis
 
 def get_review_version(evaluation: Evaluation) -> RubricVersion:
     if evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: bring it back first.")
+        raise InputRefused("This evaluation is archived. Restore it first.")
     if evaluation.review_rubric is None:
-        raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
+        raise InputRefused("No rubric for reviews yet. Choose one in Settings.")
     return evaluation.review_rubric
 
 
 def refuse_invalid_plan(evaluation: Evaluation, plan: QueuePlan) -> RubricVersion:
     version = get_review_version(evaluation)
     if plan.strategy not in SELECTION_STRATEGIES:
-        raise InputRefused(f"“{plan.strategy}” is no order of work: choose one of {', '.join(SELECTION_STRATEGIES)}.")
+        raise InputRefused(f"“{plan.strategy}” is not a strategy. Choose {', '.join(SELECTION_STRATEGIES)}.")
     if plan.most < 1:
-        raise InputRefused("A queue holds at least one comparison: say how many.")
+        raise InputRefused("Enter a limit of 1 or more.")
     if plan.random_percent is not None and not 0 <= plan.random_percent <= 100:
-        raise InputRefused("The random share of a queue is between 0 and 100 percent.")
+        raise InputRefused("Enter a random share from 0 to 100%.")
     if not 1 <= plan.reviews_wanted <= MAX_REVIEWS_WANTED:
-        raise InputRefused(f"Each comparison of a queue gets between 1 and {MAX_REVIEWS_WANTED} reviews.")
+        raise InputRefused(f"Enter 1 to {MAX_REVIEWS_WANTED} reviews per comparison.")
     if plan.strategy == SelectionMethod.STRATIFIED and plan.strata is None:
-        raise InputRefused("Choose what the groups are, to draw equally from: categories, or pairs of candidates.")
+        raise InputRefused("Choose groups: prompt categories or model pairs.")
     return version

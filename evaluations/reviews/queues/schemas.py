@@ -66,7 +66,7 @@ class QueueSlotPage(Schema):
 
 
 class QueueIn(StrictIn):
-    """``who``: pool (everyone), split (divided among the people) or each (everyone selected reviews all)."""
+    """``who``: everyone, split (divided among ``people``) or each (everyone selected reviews all)."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)]
     strategy: SelectionMethod = SelectionMethod.RANDOM
@@ -86,7 +86,7 @@ class QueuePreviewOut(Schema):
 
 
 class CalibrationIn(StrictIn):
-    """Either how many are to be drawn, or which ones."""
+    """Either a random sample size or comparison ids."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)] = "Calibration"
     size: Annotated[int, Field(ge=1, le=100_000)] | None = None

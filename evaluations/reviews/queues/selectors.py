@@ -430,4 +430,4 @@ def get_slot_statuses(slots: Sequence[QueueSlot]) -> list[SlotStatus]:
 def describe_assigned(number: int, people: Sequence[User]) -> str:
     """A sentence: how many comparisons were assigned to whom."""
     names = ", ".join(map(str, people))
-    return f"{number} comparison{'' if number == 1 else 's'} given to {names}: they meet them next."
+    return f"{number} comparison{'' if number == 1 else 's'} assigned to {names}, up next."

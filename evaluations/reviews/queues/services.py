@@ -85,11 +85,9 @@ def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: Us
     refuse_queue_name(evaluation, name := name.strip())
     is_assigned = plan.audience != QueueAudience.EVERYONE
     if is_assigned and not plan.people:
-        raise InputRefused("Choose at least one person, or have everyone take them from the default queue.")
+        raise InputRefused("Select at least one reviewer, or choose “Everyone”.")
     if is_assigned and plan.reviews_each > len(plan.people):
-        raise InputRefused(
-            f"{plan.reviews_each} reviews are wanted of each comparison: choose at least so many people."
-        )
+        raise InputRefused(f"{plan.reviews_each} reviews per comparison need at least {plan.reviews_each} reviewers.")
     ensure_queue_is_filled(evaluation)
     # Slow reads come before the locks.
     frame = build_sampling_frame(evaluation, plan.reviews_each)
@@ -97,7 +95,7 @@ def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: Us
         default_queue = lock_queue_and_progress(version.pk, evaluation.reviews_wanted)
         chosen, reached = draw_queue_sample(frame, plan)
         if not chosen:
-            raise InputRefused("No comparison fits this queue: nothing was made.")
+            raise InputRefused("No matching comparisons. No queue was created.")
         for batch in split_into_slices(reached, ROWS_PER_STATEMENT):
             QueueItem.objects.filter(pk__in=batch).update(drawn=True)
         sample = interleave_random_share(add_probabilities(chosen, default_queue), plan.seed)
@@ -115,7 +113,7 @@ def close_queue(queue: Queue, user: User | None) -> None:
     """Close the queue: reviews that are begun stay with their reviewers, the rest is open to all."""
     default_queue = lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=True).update(closed_at=timezone.now()):
-        raise InputRefused(f"The queue “{queue.name}” is closed already.")
+        raise InputRefused(f"“{queue.name}” is already closed.")
     queue.refresh_from_db()
     open_items(queue, default_queue)
     assignments = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.ASSIGNED)
@@ -127,7 +125,7 @@ def close_queue(queue: Queue, user: User | None) -> None:
 def find_reviewers(evaluation: Evaluation, ids: Collection[int]) -> list[User]:
     people = list(list_reviewers(evaluation).filter(pk__in=ids))
     if len(people) < len(set(ids)):
-        raise InputRefused("One of these people does not review here.")
+        raise InputRefused("A selected member is not a reviewer here.")
     return people
 
 
@@ -140,7 +138,7 @@ def assign_comparisons(
     """
     version = get_review_version(evaluation)
     if not people or not comparisons:
-        raise InputRefused("Choose at least one person and one comparison.")
+        raise InputRefused("Select at least one reviewer and one comparison.")
     ensure_queue_is_filled(evaluation)
     with transaction.atomic():
         lock_queue_and_progress(version.pk, evaluation.reviews_wanted)
@@ -270,9 +268,9 @@ def recount_items(items: Sequence[int]) -> None:
 
 def refuse_queue_name(evaluation: Evaluation, name: str) -> None:
     if not 1 <= len(name) <= 120:
-        raise InputRefused("A queue needs a name of at most 120 characters.")
+        raise InputRefused("Enter a name of 1 to 120 characters.")
     if Queue.objects.filter(evaluation=evaluation, name=name).exists():
-        raise InputRefused(f"There is a queue “{name}” already: choose another name.")
+        raise InputRefused(f"A queue named “{name}” already exists. Choose another name.")
 
 
 OPEN_ASSIGNMENT_STATES: Final = (AssignmentState.RESERVED, AssignmentState.ASSIGNED)
@@ -331,7 +329,7 @@ def reopen_queue(queue: Queue, user: User | None) -> None:
     refuse_outdated_queue(queue)
     default_queue = lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=False).update(closed_at=None):
-        raise InputRefused(f"The queue “{queue.name}” is open already.")
+        raise InputRefused(f"“{queue.name}” is already open.")
     queue.refresh_from_db()
     if queue.kind == QueueKind.REVIEW:
         open_items(queue, default_queue)
@@ -347,9 +345,9 @@ def reopen_queue(queue: Queue, user: User | None) -> None:
 def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User | None) -> int:
     """Divide the queue's open slots among these users. Returns the number of assignments."""
     if queue.kind != QueueKind.REVIEW:
-        raise InputRefused("Everyone who reviews meets a calibration: it is given to nobody by name.")
+        raise InputRefused("Every reviewer gets a calibration, so it can’t be assigned.")
     if queue.closed_at is not None:
-        raise InputRefused(f"The queue “{queue.name}” is closed: reopen it first.")
+        raise InputRefused(f"“{queue.name}” is closed. Reopen it first.")
     refuse_outdated_queue(queue)
     lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     raters = [get_or_create_rater(person, queue.evaluation) for person in people]
@@ -364,7 +362,7 @@ def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User |
             assignments.append(build_assignment(slot, pk))
             load[pk] += 1
     if not assignments:
-        raise InputRefused("Nothing of this queue is left for them: it has its reviews, or they have met all of it.")
+        raise InputRefused("Nothing left to assign to them in this queue.")
     store_assignments(assignments)
     after = {"people": [person.username for person in people], "comparisons": len(assignments)}
     record_event("assigned queue", queue, user=user, evaluation=queue.evaluation, after=after)
@@ -373,7 +371,7 @@ def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User |
 
 def refuse_outdated_queue(queue: Queue) -> None:
     if queue.is_outdated:
-        raise InputRefused(f"The queue “{queue.name}” was made for another version of the rubric: make a new one.")
+        raise InputRefused(f"“{queue.name}” was created for another rubric version. Create a new queue.")
 
 
 def create_queue_of_comparisons(
@@ -383,7 +381,7 @@ def create_queue_of_comparisons(
     version = get_review_version(evaluation)
     refuse_queue_name(evaluation, name := name.strip())
     if not 1 <= reviews_wanted <= MAX_REVIEWS_WANTED:
-        raise InputRefused(f"Between 1 and {MAX_REVIEWS_WANTED} reviews can be wanted of each comparison.")
+        raise InputRefused(f"Enter 1 to {MAX_REVIEWS_WANTED} reviews per comparison.")
     ensure_queue_is_filled(evaluation)
     plan = QueuePlan(SelectionMethod.BY_HAND, random_percent=0, reviews_wanted=reviews_wanted)
     with transaction.atomic():
@@ -394,7 +392,7 @@ def create_queue_of_comparisons(
             for pk in items.order_by("position").values_list("pk", flat=True)
         ]
         if not chosen:
-            raise InputRefused("Choose at least one comparison in the list.")
+            raise InputRefused("Select at least one comparison.")
         queue = insert_queue(evaluation, name, plan, chosen, default_queue, user)
         after = {"name": name, "strategy": SelectionMethod.BY_HAND, "comparisons": len(chosen)}
         record_event("created queue", queue, user=user, evaluation=evaluation, after=after)

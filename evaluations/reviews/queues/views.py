@@ -92,7 +92,7 @@ def calibration_create(request: AuthenticatedRequest, slug: str) -> HttpResponse
     known = find_comparisons_with_known_labels(evaluation).count()
     form = CalibrationForm(request.POST or None, initial={"size": min(8, known) or None})
     if form.is_valid() and (queue := submit_form(form, create_calibration, evaluation, user=user, **form.cleaned_data)):
-        messages.success(request, f"“{queue.name}” is open: everyone who reviews here meets it first.")
+        messages.success(request, f"“{queue.name}” created. Every reviewer gets it next.")
         return redirect("queue", slug, queue.pk)
     context = {"page": "queues", "evaluation": evaluation, "form": form, "known": known}
     status = 422 if request.method == "POST" else 200
@@ -138,7 +138,7 @@ def queue_close(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
     queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
         close_queue(queue, user)
-        messages.success(request, f"“{queue.name}” is closed: nobody is led to it any more. Every review stays.")
+        messages.success(request, f"“{queue.name}” closed. Its reviews are kept.")
     return redirect("queue", slug, pk)
 
 
@@ -148,7 +148,7 @@ def queue_reopen(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
     queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
         reopen_queue(queue, user)
-        messages.success(request, f"“{queue.name}” is open again.")
+        messages.success(request, f"“{queue.name}” reopened.")
     return redirect("queue", slug, pk)
 
 
@@ -168,7 +168,7 @@ def queue_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         and plan
         and (queue := submit_form(form, create_queue, evaluation, name, plan, user=user))
     ):
-        messages.success(request, f"“{queue.name}” is open.")
+        messages.success(request, f"“{queue.name}” created.")
         return redirect("queue", slug, queue.pk)
     context = {"page": "queues", "evaluation": evaluation, "form": form, **build_preview_context(evaluation, plan)}
     status = 422 if request.method == "POST" else 200
@@ -180,7 +180,7 @@ def queue_create(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 def build_preview_context(evaluation: Evaluation, plan: QueuePlan | None) -> dict[str, Any]:
     """What would be selected, or in one sentence why nothing can be."""
     if plan is None:
-        return {"problem": "This cannot be previewed yet: look at the fields above."}
+        return {"problem": "Fix the fields above to preview."}
     try:
         preview = preview_queue(evaluation, plan)
     except InputRefused as refused:

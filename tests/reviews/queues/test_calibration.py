@@ -149,11 +149,11 @@ def test_what_is_in_an_open_calibration_is_wanted_only_once_it_is_closed(evaluat
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"name": "", "size": 1}, "needs a name"),
-        ({"name": "New", "size": 0}, "between 1 and 2"),
-        ({"name": "New", "size": 3}, "between 1 and 2"),
+        ({"name": "", "size": 1}, "a name of 1 to 120"),
+        ({"name": "New", "size": 0}, "from 1 to 2"),
+        ({"name": "New", "size": 3}, "from 1 to 2"),
         ({"name": "Taken", "size": 1}, "already"),
-        ({"name": "New", "comparisons": [0]}, "No label is known for 0"),
+        ({"name": "New", "comparisons": [0]}, "No gold label or resolution for 0"),
     ],
 )
 def test_what_cannot_be_made_is_refused_in_one_sentence(
@@ -168,7 +168,7 @@ def test_what_cannot_be_made_is_refused_in_one_sentence(
 
 def test_where_nothing_is_known_it_says_how_labels_become_known(evaluation: Evaluation) -> None:
     make_comparison(evaluation)
-    with pytest.raises(InputRefused, match="import verdicts of raters of the kind “gold”"):
+    with pytest.raises(InputRefused, match="Import verdicts with rater kind “gold”"):
         create_calibration(evaluation, name="New", size=1, user=None)
 
 

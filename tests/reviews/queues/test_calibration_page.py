@@ -63,7 +63,7 @@ def test_nothing_known_stands_on_any_page_before_the_queue_is_finished(
     for address in pages:
         answer = client.get(address, follow=True)
         assert GOLD not in answer.content.decode(), address
-        assert "Known</th>" not in answer.content.decode(), address
+        assert "Gold</th>" not in answer.content.decode(), address
     assert "1 of 2 done" in client.get(pages[0]).content.decode()
 
 
@@ -76,9 +76,9 @@ def test_after_the_last_one_the_result_is_shown_once_with_every_difference(
     answer = client.get(reverse("review", args=["study"]))
     assert (answer.status_code, answer.headers["Location"]) == (302, address)
     text = client.get(address).content.decode()
-    assert "6 of 12 choices agree." in text
+    assert "6 of 12 choices match gold." in text
     assert "50.0%" in text
-    assert text.count('data-label="You chose"') == 6
+    assert text.count('data-label="Your choice"') == 6
     assert client.get(reverse("review", args=["study"])).headers["Location"] != address
 
 
@@ -89,10 +89,10 @@ def test_the_owner_sees_everyone_and_each_persons_differences(
     client.force_login(owner)
     address = reverse("calibration", args=["study", made.pk])
     text = client.get(address).content.decode()
-    assert "not begun" in text
+    assert "not started" in text
     assert "2 of 2" in text
     person = client.get(address, {"person": rater.pk}).content.decode()
-    assert person.count('data-label="Chosen"') == 6
+    assert person.count('data-label="Choice"') == 6
     assert client.get(address, {"person": "x"}).status_code == 404
 
 
@@ -107,13 +107,13 @@ def test_a_reviewer_sees_nobody_elses_result(client: Client, evaluation: Evaluat
 def test_an_owner_makes_one_of_those_with_known_labels(client: Client, owner: User, evaluation: Evaluation) -> None:
     client.force_login(owner)
     address = reverse("calibration_new", args=["study"])
-    assert "2 comparisons here have a known label" in client.get(address).content.decode()
+    assert "2 comparisons have a gold label" in client.get(address).content.decode()
     assert client.post(address, {"name": "Start", "size": 2, "seed": 0}).status_code == 302
     assert Queue.objects.get(name="Start").slots.count() == 2
     for wrong in ({"name": "Both", "size": 1, "comparisons": "1", "seed": 0}, {"name": "None", "seed": 0}):
-        assert "Say either how many" in client.post(address, wrong).content.decode()
+        assert "Enter either a sample size" in client.post(address, wrong).content.decode()
     assert (
-        "is not the number of a comparison"
+        "is not a comparison number"
         in client.post(address, {"name": "Word", "comparisons": "one", "seed": 0}).content.decode()
     )
 

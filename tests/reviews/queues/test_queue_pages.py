@@ -45,7 +45,7 @@ def form(**changed: object) -> dict[str, object]:
         "size": 5,
         "random_percent": 20,
         "reviews_wanted": 2,
-        "who": "pool",
+        "who": "everyone",
         "seed": 3,
     }
     return {**given, **changed}
@@ -62,9 +62,9 @@ def make(client: Client, **changed: object) -> Queue:
 
 def test_without_queues_the_page_says_that_none_are_needed(client: Client, filled: Evaluation) -> None:
     text = page(client, "queues")
-    assert "No queues, and none are needed" in text
+    assert "No queues yet (optional)" in text
     assert "unbiased" in text
-    assert "0 of 12 wanted" in text
+    assert "0 of 12" in text
 
 
 def test_an_empty_evaluation_is_led_to_the_import(client: Client, evaluation: Evaluation) -> None:
@@ -75,7 +75,7 @@ def test_every_queue_stands_with_its_order_of_work_and_how_far_it_is(client: Cli
     make(client)
     text = page(client, "queues")
     assert "First look" in text
-    assert "at random" in text
+    assert "random" in text
     assert "0 of 10" in text
 
 
@@ -115,11 +115,11 @@ def test_a_queue_is_made_as_it_was_asked_for(client: Client, owner: User, filled
         ({"size": 0}, "greater than or equal to 1"),
         ({"random_percent": 101}, "less than or equal to 100"),
         ({"strategy": "longest"}, "not one of the available choices"),
-        ({"who": "split"}, "Choose at least one person"),
-        ({"strategy": "stratified", "strata": ""}, "Choose what the groups are"),
-        ({"who": "each", "people": [0]}, "does not review here"),
-        ({"strategy": "flips", "random_percent": 0}, "No comparison fits this queue"),
-        ({"who": "split", "people": "all", "reviews_wanted": 3}, "choose at least so many people"),
+        ({"who": "split"}, "Select at least one reviewer"),
+        ({"strategy": "stratified", "strata": ""}, "Choose groups"),
+        ({"who": "each", "people": [0]}, "is not a reviewer here"),
+        ({"strategy": "flips", "random_percent": 0}, "No matching comparisons"),
+        ({"who": "split", "people": "all", "reviews_wanted": 3}, "need at least 3 reviewers"),
     ],
 )
 def test_what_cannot_be_made_comes_back_with_the_reason(
@@ -173,8 +173,8 @@ def test_it_shows_how_each_comparison_was_selected_and_for_whom_it_waits(client:
     ann = make_member(filled, Role.REVIEWER, "ann")
     made = make(client, who="split", people=[ann.pk], reviews_wanted=1)
     text = page(client, "queue", made.pk)
-    assert text.count("waits for ann") == 5
-    assert "Drawn at random" in text
+    assert text.count("waiting for ann") == 5
+    assert "Random sample" in text
     assert "0 of 5 reviews" in text
 
 
@@ -197,11 +197,11 @@ def test_its_comparisons_are_paged_and_its_queries_do_not_grow(client: Client, e
 
     few, many = make(client, size=3), make(client, name="Larger", size=55)
     page(client, "queue", few.pk)
-    assert queries(few) == queries(many)
+    assert queries(many) - queries(few) <= 1  # several pages are counted
     following = re.search(r'rel="next" href="\?([^"]+)"', page(client, "queue", many.pk))
     assert following
     second = html_of(client.get(f"{reverse('queue', args=['study', many.pk])}?{following[1]}"))
-    assert re.findall(r'data-label="Place">(\d+)<', second) == ["51", "52", "53", "54", "55"]
+    assert re.findall(r'data-label="#">(\d+)<', second) == ["51", "52", "53", "54", "55"]
 
 
 def test_it_is_closed_and_reopened_and_both_are_recorded(client: Client, filled: Evaluation) -> None:
@@ -209,7 +209,7 @@ def test_it_is_closed_and_reopened_and_both_are_recorded(client: Client, filled:
     client.post(reverse("queue_close", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is not None
-    assert "Closed on" in page(client, "queue", made.pk)
+    assert "Closed to reviewers on" in page(client, "queue", made.pk)
     client.post(reverse("queue_reopen", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is None
@@ -233,13 +233,13 @@ def test_with_another_version_of_the_rubric_a_queue_is_over(client: Client, fill
     ask_by_another_version(filled)
     text = page(client, "queues")
     assert ">open<" not in text
-    assert "nobody is led to it any more" in text
+    assert ">outdated<" in text
     text = page(client, "queue", made.pk)
-    assert "Made for version 1 of" in text
+    assert "it was created for version 1 of" in text
     assert reverse("queue_assign", args=["study", made.pk]) not in text
     for name, given in (("queue_assign", {"people": [ann.pk]}), ("queue_close", {}), ("queue_reopen", {})):
         said = html_of(client.post(reverse(name, args=["study", made.pk]), given, follow=True))
-        assert ("was made for another version" in said) == (name != "queue_close")
+        assert ("was created for another rubric version" in said) == (name != "queue_close")
     assert reverse("queue_reopen", args=["study", made.pk]) not in page(client, "queue", made.pk)
 
 
@@ -248,14 +248,14 @@ def test_what_another_rubric_would_end_is_said_before(client: Client, filled: Ev
     rubric = filled.review_rubric
     assert rubric is not None
     where = [rubric.rubric_id] if name == "rubric_next" else []
-    assert "end with this one" not in page(client, name, *where)
+    assert "Changing the rubric closes" not in page(client, name, *where)
     ann = make_member(filled, Role.REVIEWER, "ann")
     make(client)
     make(client, name="Ann’s", who="split", people=[ann.pk], reviews_wanted=1, size=3)
     text = " ".join(page(client, name, *where).split())
-    assert "2 open queues (First look, Ann’s) and 3 comparisons given by name and not begun end with this one" in text
+    assert "closes 2 open queues (First look, Ann’s) and 3 assigned comparisons." in text
     ask_by_another_version(filled)
-    assert "end with this one" not in page(client, name, *where)
+    assert "Changing the rubric closes" not in page(client, name, *where)
 
 
 @pytest.mark.parametrize("name", ["queue_assign", "queue_close", "queue_reopen"])
@@ -276,9 +276,9 @@ def test_people_are_given_a_queue_afterwards(client: Client, filled: Evaluation)
 def test_whom_it_is_given_to_must_be_said_and_must_review_here(client: Client, filled: Evaluation) -> None:
     made = make(client)
     address = reverse("queue_assign", args=["study", made.pk])
-    assert "Choose at least one person" in html_of(client.post(address, follow=True))
+    assert "Select at least one reviewer" in html_of(client.post(address, follow=True))
     stranger = make_user("stranger")
-    assert "does not review here" in html_of(client.post(address, {"people": [stranger.pk]}, follow=True))
+    assert "is not a reviewer here" in html_of(client.post(address, {"people": [stranger.pk]}, follow=True))
 
 
 # ---- from the list of comparisons
@@ -291,10 +291,10 @@ def test_comparisons_are_given_by_name_from_their_list(client: Client, filled: E
     client.post(address, {"comparison": chosen, "people": [ann.pk], "act": "assign"})
     named = Assignment.objects.filter(rater__user=ann, state=AssignmentState.ASSIGNED)
     assert set(named.values_list("item__comparison", flat=True)) == set(chosen)
-    assert "Choose at least one comparison" in html_of(
+    assert "Select at least one comparison" in html_of(
         client.post(address, {"people": [ann.pk], "act": "assign"}, follow=True)
     )
-    assert "Choose at least one person" in html_of(
+    assert "Select at least one reviewer" in html_of(
         client.post(address, {"comparison": chosen, "act": "assign"}, follow=True)
     )
 
@@ -308,12 +308,12 @@ def test_who_was_given_nothing_is_said_with_the_reason(client: Client, filled: E
         given = {"comparison": [each.pk for each in chosen], "people": [ann.pk], "act": "assign"}
         return html_of(client.post(address, given, follow=True))
 
-    assert "1 comparison given to ann" in give(one)
-    assert "Nothing was given: ann has been given these already." in give(one)
+    assert "1 comparison assigned to ann" in give(one)
+    assert "Nothing assigned: ann has already been assigned these." in give(one)
     save_first_choices(ann, one, choices=ALL_A, version=0)
-    assert "Nothing was given: ann has reviewed these already." in give(one)
-    assert "What they have reviewed already (1) is left out." in give(one, two)
-    assert "ann has reviewed these already or been given them." in give(one, two)
+    assert "Nothing assigned: ann has already reviewed these." in give(one)
+    assert "Skipped 1 that they already reviewed." in give(one, two)
+    assert "ann has already reviewed these or been assigned them." in give(one, two)
 
 
 def test_giving_leads_back_to_the_same_part_of_the_list(client: Client, filled: Evaluation) -> None:

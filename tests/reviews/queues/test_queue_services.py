@@ -287,7 +287,7 @@ def test_closing_gives_back_what_was_given_by_name_and_not_begun(owner: User, ev
     assert take_next_comparison(owner, evaluation) is None
     close_queue(named, owner)
     assert take_next_comparison(owner, evaluation) == made[1].pk
-    with pytest.raises(InputRefused, match="closed already"):
+    with pytest.raises(InputRefused, match="already closed"):
         close_queue(named, owner)
     assert Event.objects.filter(verb="closed queue").count() == 1
 
@@ -403,15 +403,15 @@ def test_a_preview_says_what_would_be_selected_and_makes_nothing(evaluation: Eva
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"size": 0}, "at least one comparison"),
-        ({"name": " "}, "needs a name"),
+        ({"size": 0}, "a limit of 1 or more"),
+        ({"name": " "}, "a name of 1 to 120"),
         ({"name": "taken"}, "already"),
-        ({"random_percent": 101}, "between 0 and 100"),
-        ({"reviews_wanted": 0}, "between 1 and 100"),
-        ({"strategy": SelectionMethod.STRATIFIED}, "equally from"),
-        ({"strategy": SelectionMethod.BY_HAND}, "no order of work"),
-        ({"strategy": SelectionMethod.FLIPS, "random_percent": 0}, "No comparison fits"),
-        ({"audience": QueueAudience.SPLIT}, "at least one person"),
+        ({"random_percent": 101}, "from 0 to 100%"),
+        ({"reviews_wanted": 0}, "1 to 100 reviews"),
+        ({"strategy": SelectionMethod.STRATIFIED}, "Choose groups"),
+        ({"strategy": SelectionMethod.BY_HAND}, "not a strategy"),
+        ({"strategy": SelectionMethod.FLIPS, "random_percent": 0}, "No matching comparisons"),
+        ({"audience": QueueAudience.SPLIT}, "at least one reviewer"),
     ],
 )
 def test_a_queue_that_makes_no_sense_is_refused_in_words(
