@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -68,7 +69,7 @@ def add_from_form(
     role = Role(form.cleaned_data["role"])
     additions = add(evaluation, form.cleaned_data["names"], role, by=request.user)
     if all(addition.outcome == Outcome.REFUSED for addition in additions):
-        form.add_error("names", [addition.problem for addition in additions])
+        form.add_error("names", ValidationError([addition.problem for addition in additions]))
         return render_members(request, evaluation, form, status=422)
     context = {
         "page": "members",

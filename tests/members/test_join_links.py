@@ -1,6 +1,7 @@
 """Join links: who makes them, who gets in by them, and when they stop working."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -111,11 +112,12 @@ def test_a_link_stops_when_it_is_revoked_replaced_expired_or_its_maker_loses_the
     evaluation: Evaluation, maker: User, token: str
 ) -> None:
     replaced = token
-    for stop in (
+    stops: list[Callable[[JoinLink], object]] = [
         lambda link: revoke_join_link(link, by=maker),
         lambda link: JoinLink.objects.filter(pk=link.pk).update(expires_at=timezone.now() - timedelta(seconds=1)),
         lambda link: User.objects.filter(pk=maker.pk).update(can_create_accounts=False),
-    ):
+    ]
+    for stop in stops:
         link, token = create_join_link(evaluation, Role.REVIEWER, days=7, max_uses=2, by=maker)
         with pytest.raises(JoinLinkRefused, match="no longer works"):
             find_join_link(replaced)
