@@ -60,10 +60,10 @@ def test_groups_are_shown_by_their_first_queries_with_all_of_them_counted(evalua
     assert [group.key for group in find_near_duplicates(evaluation, numbers[0])] == numbers[1:]
 
 
-def test_alike_queries_are_merge_duplicates_with_all_of_theirs(
+def test_alike_queries_are_put_in_one_cluster_with_all_of_theirs(
     manager_signed_in: Client, evaluation: Evaluation
 ) -> None:
-    assert "No two queries are alike" in shown(manager_signed_in, evaluation)
+    assert "No near-duplicate prompts." in shown(manager_signed_in, evaluation)
     import_rows(
         evaluation,
         comparison_row("q1", query="Why?"),
@@ -71,10 +71,10 @@ def test_alike_queries_are_merge_duplicates_with_all_of_theirs(
         comparison_row("q3", query="Who?", cluster="c2", response_a="x", response_b="x"),
     )
     text = shown(manager_signed_in, evaluation)
-    assert "<strong>2 queries</strong>" in text
-    assert '<span class="badge">alike</span>' in text
-    assert "<code>q3</code> 2 candidates: x" in text
-    assert "2 queries: Rayleigh scattering." in text
+    assert "<strong>2 prompts</strong>" in text
+    assert '<span class="badge">near-duplicate</span>' in text
+    assert "<code>q3</code> 2 models: x" in text
+    assert "2 prompts: Rayleigh scattering." in text
     before = Evaluation.objects.get().comparisons_changed_at
     told = {"near_duplicate_key": str(Query.objects.get(key="q1").near_duplicate_key)}
     manager_signed_in.post(reverse("duplicates_merge", args=[evaluation.slug]), told)
@@ -90,11 +90,11 @@ def test_queries_that_stand_elsewhere_are_named_to_whoever_may_see_them(
     other, hidden = make_evaluation(), make_evaluation()
     for one in (evaluation, other, hidden):
         import_rows(one, comparison_row("q1", query="A secret?"))
-    assert "In no other evaluation" in shown(manager_signed_in, evaluation)
+    assert "No overlap with your other evaluations." in shown(manager_signed_in, evaluation)
     manager_signed_in.force_login(member := make_member(evaluation, Role.MANAGER))
     other.memberships.create(user=member, role=Role.VIEWER)
     text = shown(manager_signed_in, evaluation)
-    assert f"1 also in the evaluation {other.name}" in text
+    assert f"1 prompt also in {other.name}" in text
     assert hidden.name not in text
 
 

@@ -162,7 +162,7 @@ def test_a_judgment_that_may_be_of_two_comparisons_is_a_bad_row() -> None:
         import_rows(evaluation, row)
     importing = preview_rows(evaluation, encode_jsonl([JUDGMENT]))
     assert importing.bad_rows == [
-        {"line": 1, "reason": "prompt “u1” has 2 comparisons of “mine”: the row does not name the other candidate"}
+        {"line": 1, "reason": "prompt “u1” has 2 comparisons of “mine”: name the other model"}
     ]
     import_rows(evaluation, JUDGMENT, constants={"baseline": "two"})
     assert {one.comparison.response_b.candidate.name for one in Verdict.objects.all()} == {"two"}

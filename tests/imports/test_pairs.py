@@ -145,7 +145,7 @@ def test_where_time_is_up_the_page_says_so_and_what_is_missing_is_made_once_conf
     import_rows(evaluation, *answers("a", "b"), *answers("a", "b", "c", key="q2"), pair="baseline:a")
     address = reverse("pairs", args=["study"])
     text = html_of(client.get(address))
-    assert "This is of the first 1 query:" in text
+    assert "Counted for the first 1 prompt only." in text
     assert '<code>all</code></th><td class="number">at least 0</td>' in text
     assert "All pairs exist." not in text
     refused = client.post(address, {"pair": "all", "do": "make"})
@@ -166,14 +166,14 @@ def test_the_command_counts_first_and_makes_then(evaluation: Evaluation) -> None
     assert out.getvalue() == "1 comparison would be created.\n"
     call_command("make_pairs", "study", stdout=out)
     assert out.getvalue().endswith("1 comparison created.\n")
-    with pytest.raises(CommandError, match="cannot be made by"):
+    with pytest.raises(CommandError, match="Unknown pairing"):
         call_command("make_pairs", "study", "--pair", "some")
 
 
 def test_the_page_counts_each_way_and_makes_one(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.MANAGER))
     address = reverse("pairs", args=["study"])
-    assert "There are no responses yet" in html_of(client.get(address))
+    assert "No responses yet" in html_of(client.get(address))
     import_rows(evaluation, *answers("a", "b", "c"), pair="baseline:a")
     text = html_of(client.get(address))
     assert '<code>all</code></th><td class="number">1</td>' in text

@@ -142,9 +142,7 @@ def test_nothing_is_sent_beyond_the_daily_budget() -> None:
         # Less than 5,120,000 is left, which the longest reply alone can cost.
         Endpoint.objects.update(daily_budget=6_000_000)
         endpoint.refresh_from_db()
-        with pytest.raises(
-            InputRefused, match=rf"^{USED_UP} 0\.0009 of 0\.006 spent or in flight today\. Raise it"
-        ):
+        with pytest.raises(InputRefused, match=rf"^{USED_UP} 0\.0009 of 0\.006 spent or in flight today\. Raise it"):
             check(endpoint)
         with pytest.raises(CommandError, match=USED_UP):
             call_command("check_endpoint", base_url=server.base_url, model="test-model", stdout=StringIO())
