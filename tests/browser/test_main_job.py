@@ -55,8 +55,8 @@ def run_the_baseline(page: Page) -> None:
     page.goto("/e/pandalm/judges/runs/new")
     expect(page.locator("#estimate")).to_contain_text("1,998")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator("#progress")).to_contain_text("1,998 of 1,998", timeout=2 * ONE_MINUTE)
-    expect(page.locator("main")).to_contain_text("baseline, not an LLM")
+    expect(page.locator("#progress")).to_contain_text("1,998 / 1,998", timeout=2 * ONE_MINUTE)
+    expect(page.locator("main")).to_contain_text("rule-based")
 
 
 def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:

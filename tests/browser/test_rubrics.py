@@ -20,11 +20,11 @@ def test_a_pasted_prompt_is_mapped_changed_and_written(owner_page: Page) -> None
     page.get_by_label("{style}").select_option("literal")
     page.get_by_role("button", name="Continue").click()
 
-    page.get_by_label("Name").fill("in brackets")
+    page.locator("#id_name").fill("in brackets")
     look = page.locator("#look")
     expect(look).to_contain_text("Mind the {style}.")
     page.get_by_label("Instructions").fill(PASTED.replace("Mind", "Forget"))
-    page.get_by_label("Name").focus()
+    page.locator("#id_name").focus()
     expect(look).to_contain_text("Forget the {style}.")
     page.get_by_role("button", name="Create rubric").click()
     expect(page.get_by_role("heading", name="in brackets, version 1")).to_be_visible()
@@ -53,7 +53,7 @@ def test_lines_of_the_page_are_removed_and_a_missing_placeholder_is_told_as_the_
     page.get_by_role("button", name="Remove lines").click()
     expect(page.locator(".prompt-text")).not_to_contain_text("Skip to content")
     page.get_by_role("button", name="Continue").click()
-    page.get_by_label("Name").fill("without reference")
+    page.locator("#id_name").fill("without reference")
     page.get_by_role("button", name="Create rubric").click()
     expect(page.locator("main")).to_contain_text("no placeholder for the reference answer")
 

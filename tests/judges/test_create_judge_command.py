@@ -20,7 +20,7 @@ def create(**options: Any) -> Judge:
 
 def test_a_judge_is_made_with_its_endpoint(evaluation: Evaluation, capsys: pytest.CaptureFixture[str]) -> None:
     judge = create(key_env="LOCAL_API_KEY", temperature=0.0, max_in_flight=4, mode="text")
-    assert capsys.readouterr().out == "Made the judge judge: llama at localhost:11434.\n"
+    assert capsys.readouterr().out == "Created judge judge: llama at localhost:11434.\n"
     assert (judge.model, judge.temperature, judge.mode) == ("llama", 0.0, "text")
     assert judge.rubric_version == evaluation.review_rubric
     endpoint = Endpoint.objects.get()

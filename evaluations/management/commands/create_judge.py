@@ -84,7 +84,7 @@ class Command(ProductCommand):
         kind = "a baseline, not an LLM" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
         for warning in judge_warnings(judge):
             self.stderr.write(warning)
-        self.stdout.write(f"Made the judge {judge.name}: {kind}.")
+        self.stdout.write(f"Created judge {judge.name}: {kind}.")
 
 
 @transaction.atomic
