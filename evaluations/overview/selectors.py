@@ -165,9 +165,10 @@ def count_rows(ids: Sequence[int], user: User) -> Iterator[tuple[int, str, int]]
     counts = [count_rows_by(rows, owner, Value(name)) for name, (rows, owner) in named.items()]
     by_word = [count_rows_by(imports, "evaluation", "state"), count_rows_by(judges, "evaluation", "kind")]
     names = {**IMPORT_COUNTS, **JUDGE_COUNTS}
-    conflicts = Label.objects.filter(comparison__evaluation__in=ids, unanimous=False)
+    # By aspect, because SQLite would otherwise look up the labels of every comparison.
+    conflicts = Label.objects.filter(aspect__evaluation__in=ids, unanimous=False)
     unresolved = conflicts.exclude(source=LabelSource.ADJUDICATED).order_by()
-    disagreements = unresolved.values_list("comparison__evaluation", Value("open_disagreements"))
+    disagreements = unresolved.values_list("aspect__evaluation", Value("open_disagreements"))
     by_word.append(disagreements.annotate(number=Count("comparison", distinct=True)))
     for pk, name, number in counts[0].union(*counts[1:], *by_word, all=True):
         yield pk, names.get(name, name), number
