@@ -22,9 +22,9 @@ def page(client: Client, query: str = "") -> str:
 
 
 def test_an_empty_page_says_who_can_write_them(client: Client, evaluation: Evaluation) -> None:
-    assert "Write them" in page(client)
+    assert "Write guidelines" in page(client)
     client.force_login(make_member(evaluation, Role.REVIEWER))
-    assert "An owner or manager of this evaluation can write them." in page(client)
+    assert "Ask an owner or manager of this evaluation." in page(client)
 
 
 def test_everyone_who_takes_part_reads_them_as_markdown(client: Client, owner: User, evaluation: Evaluation) -> None:
