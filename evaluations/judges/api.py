@@ -135,17 +135,17 @@ def get_prompt(request: AuthenticatedRequest, slug: str, pk: int, query: Query[P
     )
 
 
-@operations.make("/evaluations/{slug:slug}/judges/{int:pk}/try", Scope.WRITE, RunOut)
-def try_judge(request: AuthenticatedRequest, slug: str, pk: int, body: JudgeTestIn) -> RunOut:
-    """Start a test run of one call; a failed call is repeated. `get_trial` returns its result."""
+@operations.make("/evaluations/{slug:slug}/judges/{int:pk}/test", Scope.WRITE, RunOut)
+def test_judge(request: AuthenticatedRequest, slug: str, pk: int, body: JudgeTestIn) -> RunOut:
+    """Start a test run of one call; a failed call is repeated. `get_judge_test` returns its result."""
     judge = get_judge_or_404(request, slug, pk, Action.MANAGE)
     subject = get_api_subject_or_404(judge, body.subject)
     run = start_run(judge, user=request.user, **single_call_selection(subject, body.shown))
     return serialize_run(run)
 
 
-@operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/tries/{int:run}", Scope.READ, JudgeTestOut)
-def get_trial(request: AuthenticatedRequest, slug: str, pk: int, run: int) -> JudgeTestOut:
+@operations.get_one("/evaluations/{slug:slug}/judges/{int:pk}/tests/{int:run}", Scope.READ, JudgeTestOut)
+def get_judge_test(request: AuthenticatedRequest, slug: str, pk: int, run: int) -> JudgeTestOut:
     """The result of a test call."""
     judge = get_judge_or_404(request, slug, pk, Action.SEE_ALL)
     runs = Run.objects.select_related("judge__rubric_version__rubric", "user")

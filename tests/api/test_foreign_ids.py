@@ -24,7 +24,7 @@ SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "review_rubric": ("PATCH", f"{AT}/settings", {"review_rubric": OTHER_NUMBER}),
     "shown_judge": ("PATCH", f"{AT}/settings", {"shown_judge": OTHER_NUMBER}),
     "make_judge": ("POST", f"{AT}/judges", {"rule": "longest", "version": OTHER_NUMBER}),
-    "try_judge": ("POST", f"{AT}/judges/{NUMBER}/try", {"subject": OTHER_NUMBER}),
+    "test_judge": ("POST", f"{AT}/judges/{NUMBER}/test", {"subject": OTHER_NUMBER}),
     "start_runs": ("POST", f"{AT}/runs", {"judges": [OTHER_NUMBER]}),
     "estimate_runs": ("POST", f"{AT}/runs/estimate", {"judges": [OTHER_NUMBER]}),
     "create_queue": ("POST", f"{AT}/queues", {"name": "mine", "who": "each", "people": ["them"]}),

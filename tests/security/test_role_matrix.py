@@ -55,7 +55,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     "add_one_comparison "
     "give_comparisons upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
     "make_pairs check_file_overlap merge_duplicates write_rubric create_rubric_from_template write_version "
-    "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge try_judge start_runs estimate_runs "
+    "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge test_judge start_runs estimate_runs "
     "pause_run resume_run cancel_run try_endpoint_now set_budget retry_run reparse_run confirm_call "
     "create_review_queue delete_judge "
     "preview_review_queue delete_run "

@@ -127,7 +127,7 @@ def test_a_manager_spends_only_at_endpoints_that_are_granted() -> None:
     assert refused.status_code == 422
     assert judge.endpoint.base_url not in refused.content.decode()
     assert api.post("/evaluations/mine/runs", {"judges": [judge.pk]}).status_code == 422
-    tried = api.post(f"/evaluations/mine/judges/{judge.pk}/try", {"subject": make_comparison(evaluation).pk})
+    tried = api.post(f"/evaluations/mine/judges/{judge.pk}/test", {"subject": make_comparison(evaluation).pk})
     assert tried.status_code == 422
     assert not Run.objects.exists()
     grant_endpoint(judge.endpoint, evaluation, budget=None, user=administrator)
