@@ -135,4 +135,5 @@ def list_bulk_batches(evaluation: Evaluation) -> list[BulkBatch]:
     return [
         BulkBatch(row["batch"], row["user__username"], row["aspects"], row["last"])
         for row in grouped.order_by("-last")[:LISTED_BATCHES]
+        if row["batch"] is not None
     ]

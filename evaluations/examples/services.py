@@ -203,7 +203,7 @@ def add_example_verdicts(evaluation: Evaluation, reviews: Sequence[Review], line
         )
         for review, line in zip(reviews, lines, strict=True)
         for stage, letters, notes in (
-            (Stage.FIRST, line["first"], {}),
+            (Stage.FIRST, line["first"], dict[str, str]()),
             (Stage.FINAL, line.get("final", line["first"]), line.get("notes", {})),
         )
         for key, choice in read_choices(letters).items()

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evaluations.domain.files import ImportState
 from evaluations.imports.lifecycle import UNDO_JOB
+from evaluations.domain.roles import Role
 from evaluations.models.comparisons import Candidate, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
@@ -103,7 +104,8 @@ def test_the_second_file_waits_until_the_first_is_imported(manager_signed_in: Cl
     assert "Waiting for the file before it." in cards_page(manager_signed_in, evaluation)
     finish_imports()
     second.refresh_from_db()
-    assert (second.state, second.queued_by) == (ImportState.DONE, None)
+    assert second.state == ImportState.DONE
+    assert second.queued_by is None
 
 
 def test_both_files_are_undone_by_one_button(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -188,7 +190,7 @@ def test_files_of_others_are_no_cards_and_do_not_count(
 ) -> None:
     drop(manager_signed_in, evaluation, **{FALCON: responses("falcon")})
     other = Client()
-    other.force_login(make_member(evaluation, "manager"))
+    other.force_login(make_member(evaluation, Role.MANAGER))
     drop(other, evaluation, **{BASELINE: responses("baseline")})
     assert Import.objects.latest("pk").summary.pairs_expected == 0
     assert 'class="card stack import-card"' in cards_page(other, evaluation)

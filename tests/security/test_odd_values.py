@@ -15,7 +15,7 @@ from django.http import QueryDict
 from django.http.response import HttpResponseBase
 from django.test import Client
 
-from evaluations.judges.runs.views import parse_positive_number
+from evaluations.judges.new_run.views import parse_positive_number
 from evaluations.models.users import User
 from tests.api import test_access as api
 from tests.factories.full_evaluation import FullEvaluation, make_full_evaluation

@@ -40,7 +40,7 @@ def join_link_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = JoinLinkForm(request.POST)
     if not form.is_valid():
         for problems in form.errors.values():
-            messages.error(request, " ".join(problems))
+            messages.error(request, " ".join(map(str, problems)))
         return redirect("members", slug)
     values = form.cleaned_data
     link, token = create_join_link(

@@ -16,12 +16,12 @@ from evaluations.members.services import set_role
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import get_or_create_rater
-from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress
+from evaluations.models.queues import END_OF_QUEUE, Assignment, Queue, QueueItem, QueueProgress
 from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Review
 from evaluations.reviews.queues.calibration import create_calibration
 from evaluations.reviews.queues.items import ensure_queue_is_filled, fill_default_queue
-from evaluations.reviews.queues.next_comparison import END_OF_QUEUE, reserve_next_comparison
+from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import (
     assign_comparisons,
