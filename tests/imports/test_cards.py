@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluations.domain.files import ImportState
-from evaluations.imports.lifecycle import UNDO_JOB
 from evaluations.domain.roles import Role
+from evaluations.imports.lifecycle import UNDO_JOB
 from evaluations.models.comparisons import Candidate, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import

@@ -18,8 +18,8 @@ from evaluations.reviews.summary import Agreement, build_review_summary
 from evaluations.visibility import can_see_names
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.review_page import get_review_page, make_judged_comparison, review_url
-from tests.helpers.page_text import html_of
 from tests.factories.verdicts import make_review
+from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
 
