@@ -46,7 +46,7 @@ class ProblemOut(Schema):
 class MessageOut(Schema):
     role: str
     content: str | None
-    more: JsonDict = Field(default_factory=dict, description="whatever else the message has, such as tool calls")
+    more: JsonDict = Field(default_factory=dict, description="other fields of the message, such as tool calls")
 
 
 class PersonOut(Schema):

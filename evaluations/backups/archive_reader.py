@@ -41,7 +41,7 @@ class BackupArchive:
         except (*ARCHIVE_ERRORS, ValueError, RecursionError):
             raise self.refusal("it is damaged, or no ZIP at all") from None
         if not isinstance(self.manifest, dict) or self.manifest.get("kind") != BACKUP_KIND:
-            raise self.refusal("it is no backup of judgeweb: its manifest does not say so")
+            raise self.refusal("it is not a judgeweb backup: the manifest has no format name")
         if self.manifest.get("version") == 1:
             raise self.refusal(f"a version of judgeweb before release 0.1.0 made it. {CARRY_OVER.rstrip('.')}")
         if (

@@ -111,8 +111,7 @@ def iterate_confidence_charts(
 OTHERS_RULE = "“people” is agreement with the majority of the other people on the same comparison."
 
 VOTES_RULE = (
-    "Each vote stands on the day of its first choice. “people” is how often another vote on the same comparison is "
-    "the same."
+    "Votes are dated by their first choice. “people” is how often another vote on the same comparison is the same."
 )
 
 

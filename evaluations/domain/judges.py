@@ -18,7 +18,7 @@ BASELINE_REMARK: Final = "baseline, not an LLM"  # shown with the name of every 
 # Descriptions of the rule judges by their model names.
 RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
     "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
-    "first": "the response shown first wins every aspect, whatever it says",
+    "first": "the response shown first wins every aspect",
     "random": "A, tie or B is drawn by the seed for each comparison, order and aspect, the same every time",
 }
 

@@ -169,7 +169,7 @@ def find_response_fields(fields: Mapping[str, Any]) -> tuple[str, str]:
                 return by_bare_name[stem + first], by_bare_name[stem + second]
     raise RowRefused(
         f"none of its fields ({', '.join(list(fields)[:8])}) are two responses: "
-        "say which are, such as --map FIELD=response_a OTHER=response_b"
+        "map them, such as --map FIELD=response_a OTHER=response_b"
     )
 
 
@@ -197,7 +197,7 @@ def find_question_field(fields: Mapping[str, Any]) -> str:
         if fields.get(field):
             return field
     raise RowRefused(
-        f"none of its fields ({', '.join(list(fields)[:8])}) is the query: say which is, such as --map FIELD=query"
+        f"none of its fields ({', '.join(list(fields)[:8])}) is the query. Map it, such as --map FIELD=query"
     )
 
 

@@ -74,7 +74,7 @@ QUESTIONS: Final = frozenset(
 )
 NO_PROMPT: Final = (
     "has no prompt, and chosen and rejected do not begin with the same question: "
-    "say which column is the prompt, as COLUMN=prompt"
+    "name the prompt column, as COLUMN=prompt"
 )
 GOLD: Final = "gold"
 

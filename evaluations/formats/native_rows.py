@@ -235,7 +235,7 @@ def interpret_label(word: str, own: str | None, values: Mapping[str, Any], optio
     if label := parse_label(word, *names):
         return label.choice, label.strength
     if has_name:
-        raise LabelUnknown(f"choice “{word[:40]}” may mean either side: say which, as --choice {word[:40]}=A")
+        raise LabelUnknown(f"choice “{word[:40]}” may mean either side. Set it, as --choice {word[:40]}=A")
     raise LabelUnknown(
         f"choice “{word[:40]}” is none of {', '.join(CHOICES.values())}, and no known label: "
         f'say what it means, as --choice "{word[:40]}=A", or on the page of its columns'

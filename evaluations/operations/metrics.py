@@ -52,11 +52,15 @@ def collect_measures(measures: Measures) -> Iterator[Metric]:
     gauges: tuple[tuple[str, str, float | None], ...] = (
         ("workers", "Workers alive.", len(measures.workers)),
         ("sweep_age_seconds", "Seconds since the last sweep.", measures.sweep_seconds),
-        ("jobs_due", f"Jobs that wait for a worker, at most {MOST_COUNTED}.", measures.due_jobs),
+        ("jobs_due", f"Jobs that wait for a worker, counted up to {MOST_COUNTED}.", measures.due_jobs),
         ("queue_age_seconds", "How long the oldest due job has waited.", measures.oldest_job_seconds or 0),
         ("jobs_running", "Jobs that a worker has claimed.", measures.running_jobs),
         ("jobs_set_aside", "Jobs that killed their worker twice.", measures.jobs_set_aside),
-        ("calls_in_flight", f"Calls that a worker has claimed, at most {MOST_COUNTED}.", measures.calls_in_flight),
+        (
+            "calls_in_flight",
+            f"Calls that a worker has claimed, counted up to {MOST_COUNTED}.",
+            measures.calls_in_flight,
+        ),
         ("calls_age_seconds", "How long a run has waited for a worker.", measures.oldest_call_seconds or 0),
         ("plan_age_seconds", "How long a run has waited to be planned.", measures.oldest_plan_seconds or 0),
         ("webhooks_overdue", "Webhook messages that are overdue.", measures.overdue_webhooks),

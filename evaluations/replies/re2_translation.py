@@ -25,7 +25,7 @@ REWRITE_ADVICE: Final = {
     "GROUPREF_EXISTS": "a conditional, (?(1)…): write both cases with |",
     "ATOMIC_GROUP": "an atomic group, (?>…): use (?:…)",
     "POSSESSIVE_REPEAT": "a possessive quantifier, such as *+: leave out the last +",
-    "AT_NON_BOUNDARY": r"\B: say which characters may be beside the label",
+    "AT_NON_BOUNDARY": r"\B: list the characters that may be next to the label",
 }
 
 

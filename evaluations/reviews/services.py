@@ -120,7 +120,7 @@ def accept_repeat_or_refuse(review: Review, stored: EnteredStep, sent: EnteredSt
 
 def refuse_unless_awaiting_judge(review: Review) -> None:
     if not is_awaiting_judge(review):
-        raise ReviewChangedElsewhere("This review does not wait for the judge any more. Nothing was changed.")
+        raise ReviewChangedElsewhere("This review no longer waits for the judge. Nothing was changed.")
 
 
 def get_judge_exposure(user: User, review: Review, spec: RubricSpec, *, calibrates: bool) -> dict[str, bool]:

@@ -103,7 +103,7 @@ def locate_passage(response: Response, turn: int | None, start: int | None, end:
         for match in any_white_space.finditer(text)
     ]
     if not passages:
-        raise InputRefused("Nothing was marked: those words do not stand in this response. Copy them as shown.")
+        raise InputRefused("Nothing highlighted: this text is not in the response. Copy it as shown.")
     return min(passages, key=lambda passage: abs(passage.start - (start or 0)) if turn is not None else 0)
 
 

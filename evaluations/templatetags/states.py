@@ -125,7 +125,7 @@ MODES: Final[Mapping[str, str]] = {
 }
 
 FOUND_SHAPES: Final[Mapping[str, str]] = {
-    "": "found out before its first verdict",
+    "": "auto",
     ReplyShape.JSON_SCHEMA: "its server takes a schema",
     ReplyShape.JSON_OBJECT: "its server takes JSON without a schema",
     ReplyShape.TEXT: "asked in plain text",

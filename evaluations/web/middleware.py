@@ -46,7 +46,7 @@ class UploadLimitMiddleware:
         drain_body(request)
         return render_too_large(
             f"This server takes files of up to {format_megabytes(settings.MAX_UPLOAD_BYTES)}, and this one has "
-            f"{format_megabytes(size)}. Nothing was stored. Split the file, or ask whoever runs the "
+            f"{format_megabytes(size)}. Nothing was stored. Split the file, or ask the administrator of the "
             "server for more room."
         )
 

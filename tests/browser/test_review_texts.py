@@ -322,7 +322,7 @@ def test_the_same_is_done_by_keys_alone_by_typing_the_words(owner_page: Page, ad
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator("#spans-a [role=alert]")).to_contain_text("do not stand in this response")
+    expect(page.locator("#spans-a [role=alert]")).to_contain_text("this text is not in the response")
     page.get_by_label("Words of A that you mean").fill("at this:")
     page.get_by_label("Words of A that you mean").press("Tab")
     page.keyboard.press("Tab")

@@ -218,7 +218,7 @@ def test_json_min_has_an_annotation_a_row() -> None:
 def test_fields_of_a_task_that_have_other_names_can_be_mapped() -> None:
     task = {**TASK, "data": {"ask": "Why?", "eins": "Because.", "zwei": "?"}, "annotations": []}
     assert refusal_reason(task) == (
-        "none of its fields (ask, eins, zwei) are two responses: say which are, "
+        "none of its fields (ask, eins, zwei) are two responses: map them, "
         "such as --map FIELD=response_a OTHER=response_b"
     )
     mapping = {"ask": "query", "eins": "response_a", "zwei": "response_b"}

@@ -143,7 +143,7 @@ def test_it_is_said_what_candidates_without_names_are_called() -> None:
         (
             {"chosen": "2", "rejected": "3"},
             "has no prompt, and chosen and rejected do not begin with the same question: "
-            "say which column is the prompt, as COLUMN=prompt",
+            "name the prompt column, as COLUMN=prompt",
         ),
         ({**PLAIN, "rejected": None}, "rejected is missing"),
         ({**PLAIN, "prompt": [USER, says("2")]}, "prompt must end with a turn of the user"),

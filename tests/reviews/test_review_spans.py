@@ -67,7 +67,7 @@ def test_a_refusal_keeps_what_was_written(browser: Client, evaluation: Evaluatio
         answer = mark(browser, comparison, "words that nobody wrote", headers=headers)
         html = answer.content.decode()
         assert answer.status_code == 422
-        assert "do not stand in this response" in html
+        assert "this text is not in the response" in html
         assert "words that nobody wrote" in html
         assert "Because of this." in html
 

@@ -71,7 +71,7 @@ def test_the_turn_is_part_of_the_place(review: Review) -> None:
     ("how", "words"),
     [
         ({"quote": "  "}, "select some words"),
-        ({"quote": "Lyon"}, "do not stand in this response"),
+        ({"quote": "Lyon"}, "this text is not in the response"),
         ({"quote": "x" * (MAX_QUOTE_LENGTH + 1)}, "at most 2,000 characters"),
         ({"quote": "Paris", "turn": 0, "start": 5, "end": 5}, "ends before it begins"),
         ({"quote": "Paris", "turn": 3}, "no turn 4"),

@@ -42,7 +42,7 @@ class Command(ProductCommand):
             "--mode",
             default="auto",
             choices=[str(mode) for mode in OutputMode],
-            help="how it is asked: auto finds out what the server takes, two_step asks for free text first",
+            help="output format: auto detects what the server supports, two_step asks for free text first",
         )
         parser.add_argument("--temperature", type=float, help="from 0 to 2 (default: the server's own)")
         parser.add_argument("--max-tokens", type=int, metavar="N", help="at most so many tokens a reply")

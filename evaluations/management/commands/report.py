@@ -43,7 +43,7 @@ SKIN_TONES: Final = re.compile("[\U0001f3fb-\U0001f3ff]")
 
 
 class Command(ProductCommand):
-    help = "Agreement of judges with people, of people with each other, and what it rests on."
+    help = "Agreement of judges with reviewers and of reviewers with each other."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         accept_negative_keys(parser)
