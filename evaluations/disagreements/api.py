@@ -65,6 +65,7 @@ from evaluations.models.verdicts import Comment
 from evaluations.verdicts.reviewer_choices import ReviewerChoice, StageChoice, get_reviewer_choices
 from evaluations.visibility import (
     can_see_judges,
+    can_see_names,
     list_people_who_can_see,
     reveal_visible_vote_table,
     visible_comparisons_everywhere,
@@ -101,12 +102,13 @@ def list_disagreements(request: AuthenticatedRequest, slug: str, paging: Query[P
     filters = form.to_filter()
     disagreements = reveal_disagreements(user, filters, after=decode_cursor(paging), size=paging.limit)
     between_reviewers, resolved = count_disagreements(filters)
+    sees_names = can_see_names(user, evaluation)
     items = [
         DisagreementOut(
             comparison=row.pk,
             query=row.query.text,
-            candidate_a=row.response_a.candidate.name,
-            candidate_b=row.response_b.candidate.name,
+            candidate_a=row.response_a.candidate.name if sees_names else None,
+            candidate_b=row.response_b.candidate.name if sees_names else None,
             differences=[disagreement_aspect_out(difference) for difference in differences],
         )
         for row, differences in disagreements.rows

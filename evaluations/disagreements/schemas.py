@@ -34,10 +34,12 @@ class DisagreementAspectOut(Schema):
 
 
 class DisagreementOut(Schema):
+    """``candidate_a`` and ``candidate_b`` are null while you may not see them."""
+
     comparison: int
     query: str
-    candidate_a: str
-    candidate_b: str
+    candidate_a: str | None
+    candidate_b: str | None
     differences: list[DisagreementAspectOut]
 
 

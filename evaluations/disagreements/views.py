@@ -65,6 +65,7 @@ from evaluations.models.verdicts import Review
 from evaluations.rendered_texts import build_turns, iter_comparison_texts, render_texts
 from evaluations.reviews.selectors import get_saved_spans
 from evaluations.visibility import (
+    can_see_names,
     list_people_who_can_see,
     reveal_visible_vote_table,
     visible_comparisons_everywhere,
@@ -99,6 +100,7 @@ def disagreement_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "rows": [
             {"comparison": comparison, "differences": differences} for comparison, differences in disagreements.rows
         ],
+        "shows_names": can_see_names(user, evaluation),
         "filter": encode_filter(request.GET),
         "is_filtered": any(request.GET.get(name) for name in form.fields if name != "state"),
         "number_open": number_open,
@@ -149,6 +151,7 @@ def render_disagreement(
             (side, response, build_turns(response.messages, html))
             for side, response in (("A", comparison.response_a), ("B", comparison.response_b))
         ],
+        "shows_names": can_see_names(user, evaluation),
         "html": html,
         "table": table,
         "open_questions": [question for question in questions if question.is_open],

@@ -15,10 +15,12 @@ from evaluations.models.users import User
 from evaluations.models.verdicts import Disclosure, Review
 from evaluations.reviews.selectors import ReviewProgress, describe_minutes_left, estimate_minutes_left
 from evaluations.reviews.summary import Agreement, build_review_summary
+from evaluations.verdicts.votes import update_labels
 from evaluations.visibility import can_see_names
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.review_page import get_review_page, make_judged_comparison, review_url
 from tests.factories.verdicts import make_review
+from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +124,29 @@ def test_reviewers_see_names_when_the_evaluation_says_so(
         assert ("gpt-secret" in listed) == is_seen
         if not Review.objects.filter(rater=rater, comparison=last).exists():
             make_review(rater, last, chosen(clarity="A"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_named"),
+    [(NameReveal.NEVER, False), (NameReveal.AFTER_LAST, False), (NameReveal.AFTER_SAVE, True)],
+)
+def test_disagreements_name_models_by_the_same_setting(
+    browser: Client, reviewer: User, evaluation: Evaluation, setting: NameReveal, is_named: bool
+) -> None:
+    change_evaluation(evaluation, {"name_reveal": setting}, user=None)
+    comparison, _ = (make_comparison(evaluation, candidates=("gpt-secret", "llama-secret")) for _ in range(2))
+    make_review(get_or_create_rater(reviewer, evaluation), comparison, chosen(clarity="A"))
+    make_review(make_human(evaluation), comparison, chosen(clarity="B"))
+    update_labels([comparison.pk])
+    in_api = ApiClient(token_for(reviewer)).get(f"/evaluations/{evaluation.slug}/disagreements")
+    [row] = in_api.json()["items"]
+    named = ("gpt-secret", "llama-secret") if is_named else (None, None)
+    assert (row["candidate_a"], row["candidate_b"]) == named
+    listed = html_of(browser.get(reverse("disagreements", args=[evaluation.slug])))
+    assert review_url("disagreement", comparison) in listed
+    detail = html_of(browser.get(review_url("disagreement", comparison)))
+    for html in (listed, detail):
+        assert ("gpt-secret" in html, "llama-secret" in html) == (is_named, is_named)
 
 
 def test_before_the_first_save_no_setting_names_a_model(browser: Client, evaluation: Evaluation) -> None:
