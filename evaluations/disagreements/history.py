@@ -1,6 +1,6 @@
 """The history of one comparison, read from its events."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -33,6 +33,7 @@ HIDDEN_KEYS: Final = frozenset(
     {"shown", "state", "choices", "reasons", "notes", "aspect", "comparison", "response", "turn", "start", "end", "by"}
     | {"text"}
 )
+CANDIDATE_NAMES_KEY: Final = "candidates"  # of the event that added a comparison
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,16 @@ class HistoryEntry:
     changes: tuple[HistoryChange, ...]
 
 
-def get_comparison_history(comparison: Comparison) -> list[HistoryEntry]:
-    """The history, oldest first; a review's entry lists what changed since its previous step."""
+def get_comparison_history(comparison: Comparison, *, shows_names: bool) -> list[HistoryEntry]:
+    """The history, oldest first; a review's entry lists what changed since its previous step.
+
+    ``shows_names``: include the names of the candidates.
+    """
+    hidden = HIDDEN_KEYS if shows_names else HIDDEN_KEYS | {CANDIDATE_NAMES_KEY}
     names = dict(Aspect.objects.filter(evaluation=comparison.evaluation_id).values_list("key", "name"))
     answers: dict[int | None, Mapping[str, str]] = {}
-    return [build_history_entry(event, names, answers) for event in get_comparison_events(comparison).order_by("pk")]
+    events = get_comparison_events(comparison).order_by("pk")
+    return [build_history_entry(event, names, answers, hidden) for event in events]
 
 
 def get_comparison_events(comparison: Comparison) -> QuerySet[Event]:
@@ -75,9 +81,9 @@ def get_comparison_events(comparison: Comparison) -> QuerySet[Event]:
 
 
 def build_history_entry(
-    event: Event, names: Mapping[str, str], answers: dict[int | None, Mapping[str, str]]
+    event: Event, names: Mapping[str, str], answers: dict[int | None, Mapping[str, str]], hidden: Set[str]
 ) -> HistoryEntry:
-    changes = [*list_answer_changes(event, names, answers), *list_value_changes(event)]
+    changes = [*list_answer_changes(event, names, answers), *list_value_changes(event, hidden)]
     aspect = names.get(event.after.get("aspect") or event.before.get("aspect") or "", "")
     action = VERB_TEXTS.get(event.verb, event.verb)
     return HistoryEntry(
@@ -117,8 +123,8 @@ def read_event_answers(state: JsonMapping, names: Mapping[str, str]) -> Mapping[
     return {about: value for about, value in answers.items() if value is not None}
 
 
-def list_value_changes(event: Event) -> Iterator[HistoryChange]:
-    hidden = HIDDEN_KEYS | {"note"} if is_review_event(event) else HIDDEN_KEYS
+def list_value_changes(event: Event, hidden: Set[str]) -> Iterator[HistoryChange]:
+    hidden = hidden | {"note"} if is_review_event(event) else hidden
     # Sorted, because PostgreSQL keeps no order of keys; the note comes last.
     for name in sorted({*event.before, *event.after} - hidden, key=lambda name: (name == "note", name)):
         before, after = format_event_value(event.before.get(name)), format_event_value(event.after.get(name))

@@ -142,6 +142,7 @@ def render_disagreement(
     table = reveal_visible_vote_table(user, comparison)
     questions = list(build_questions(comparison, filters, table, entered))
     comments = get_thread(comparison)
+    shows_names = can_see_names(user, evaluation)
     html = render_texts([*iter_comparison_texts(comparison), *table.rationales, *(row.text for row in comments)])
     context = {
         "page": "disagreements",
@@ -151,7 +152,7 @@ def render_disagreement(
             (side, response, build_turns(response.messages, html))
             for side, response in (("A", comparison.response_a), ("B", comparison.response_b))
         ],
-        "shows_names": can_see_names(user, evaluation),
+        "shows_names": shows_names,
         "html": html,
         "table": table,
         "open_questions": [question for question in questions if question.is_open],
@@ -173,7 +174,7 @@ def render_disagreement(
         "thread": comments,
         "comment": comment or CommentForm(aspects=table.aspects),
         "readers": list_people_who_can_see(comparison),
-        "history": get_comparison_history(comparison),
+        "history": get_comparison_history(comparison, shows_names=shows_names),
         "own": Review.objects.filter(rater__user=user, comparison=comparison, state__in=SAVED_REVIEW_STATES).first(),
         "reasons": [(reason.value, DIFFERENCE_REASON_TEXTS[reason]) for reason in DifferenceReason],
         "before": before,

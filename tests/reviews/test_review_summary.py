@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evaluations.comparisons.manual_comparisons import ManualComparison, add_comparison
 from evaluations.domain.choices import Choice
 from evaluations.domain.reviews import NameReveal, ReviewState
 from evaluations.evaluation_settings.services import change_evaluation
@@ -134,7 +135,9 @@ def test_disagreements_name_models_by_the_same_setting(
     browser: Client, reviewer: User, evaluation: Evaluation, setting: NameReveal, is_named: bool
 ) -> None:
     change_evaluation(evaluation, {"name_reveal": setting}, user=None)
-    comparison, _ = (make_comparison(evaluation, candidates=("gpt-secret", "llama-secret")) for _ in range(2))
+    make_comparison(evaluation)
+    written = ManualComparison("Why?", "gpt-secret", "Because.", "llama-secret", "So.")
+    comparison = add_comparison(evaluation, written, user=None)
     make_review(get_or_create_rater(reviewer, evaluation), comparison, chosen(clarity="A"))
     make_review(make_human(evaluation), comparison, chosen(clarity="B"))
     update_labels([comparison.pk])
