@@ -64,7 +64,7 @@ def parse_search_text(text: str) -> SearchQuery:
 
 def explain_missing_words(text: str, has_unwanted: bool) -> str:
     if has_unwanted:
-        return "Name at least one word that must be there: a word with - only takes away from what others find."
+        return "Add at least one word to find. A word with - only excludes results."
     return f"“{text[:40]}” has no word: searching looks for letters and digits."
 
 

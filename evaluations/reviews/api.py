@@ -58,7 +58,7 @@ from evaluations.reviews.texts import diff_responses
 from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 
 operations = OperationRouter(tags=["reviews"])
-RUBRIC_CHANGED_MEANWHILE = "The rubric was changed meanwhile: look at its questions again. Nothing was stored."
+RUBRIC_CHANGED_MEANWHILE = "The rubric changed meanwhile. Check its questions again. Nothing was stored."
 REVIEW_PATH = "/evaluations/{slug:slug}/review/{int:pk}"
 
 

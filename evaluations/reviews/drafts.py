@@ -15,7 +15,7 @@ from evaluations.models.judges import Rater
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.verdicts import Review
 
-DRAFT_REFUSED = "This review was changed elsewhere, in another tab perhaps: the draft was not kept."
+DRAFT_REFUSED = "This review was changed elsewhere, perhaps in another tab. The draft was not saved."
 
 
 @dataclass(frozen=True)

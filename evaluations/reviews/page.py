@@ -215,7 +215,7 @@ def has_next_page(request: AuthenticatedRequest) -> bool:
     return request.POST.get("then") == "ahead"
 
 
-RUBRIC_CHANGED = "The rubric was changed while this page was open: look at its questions again. Nothing was stored."
+RUBRIC_CHANGED = "The rubric changed while this page was open. Check its questions again. Nothing was stored."
 
 
 def clean_step(page: ReviewContext, form: StepForm) -> CleanedData:

@@ -170,9 +170,9 @@ def record_review_step(verb: str, review: Review, user: User, **states: Any) -> 
 def get_review_rubric(evaluation: Evaluation) -> RubricVersion:
     """The rubric version used for reviews; refused if there is none or the evaluation is archived."""
     if evaluation.archived_at is not None:
-        raise InputRefused("This evaluation is archived: nothing can be reviewed in it until it is brought back.")
+        raise InputRefused("This evaluation is archived. Restore it to review comparisons.")
     if evaluation.review_rubric is None:
-        raise InputRefused("This evaluation has no rubric for reviews yet: choose one in its settings.")
+        raise InputRefused("This evaluation has no rubric for reviews yet. Choose one in its settings.")
     return evaluation.review_rubric
 
 

@@ -87,11 +87,11 @@ def locate_passage(response: Response, turn: int | None, start: int | None, end:
     """The passage that the quote and position mean; InputRefused if there is none."""
     words = quote.split()
     if not words:
-        raise InputRefused("Nothing was marked: select some words of a response, or write down which are meant.")
+        raise InputRefused("Nothing highlighted: select words of a response, or type them as the quote.")
     if turn is not None and not 0 <= turn < len(response.messages):
-        raise InputRefused(f"Nothing was marked: this response has no turn {turn + 1}.")
+        raise InputRefused(f"Nothing highlighted: this response has no turn {turn + 1}.")
     if start is not None and end is not None and start >= end:
-        raise InputRefused("Nothing was marked: the passage ends before it begins.")
+        raise InputRefused("Nothing highlighted: the passage ends before it begins.")
     turns = [turn] if turn is not None else range(len(response.messages))
     texts = {number: get_turn_text(response, number) for number in turns}
     if turn is not None and start is not None and end is not None and texts[turn][start:end].split() == words:
@@ -114,7 +114,7 @@ def get_turn_text(response: Response, turn: int) -> str:
 
 def refuse_too_long_span(quote: str, comment: str) -> None:
     if len(quote) > MAX_QUOTE_LENGTH:
-        raise InputRefused(f"Nothing was marked: a passage has at most {MAX_QUOTE_LENGTH:,} characters. Mark a part.")
+        raise InputRefused(f"Nothing highlighted: a quote has at most {MAX_QUOTE_LENGTH:,} characters. Shorten it.")
     if len(comment) > MAX_SPAN_COMMENT_LENGTH:
         raise InputRefused(f"Nothing was stored: a comment has at most {MAX_SPAN_COMMENT_LENGTH:,} characters.")
 

@@ -16,7 +16,7 @@ ONE_ROW = (
 
 def search(page: Page, words: str) -> None:
     page.goto("/e/example/data/comparisons")
-    page.get_by_label("Words in its texts").press_sequentially(words)
+    page.get_by_role("searchbox", name="Search").press_sequentially(words)
 
 
 def test_what_is_ticked_after_a_search_stays_ticked(owner_page: Page) -> None:
@@ -25,31 +25,30 @@ def test_what_is_ticked_after_a_search_stays_ticked(owner_page: Page) -> None:
     expect(owner_page).to_have_url(re.compile(r"\?q=water$"))
     asked: list[str] = []
     owner_page.on("request", lambda request: asked.append(f"{request.resource_type} {request.url}"))
-    owner_page.get_by_label(re.compile(r"Choose comparison \d+")).first.click()
-    owner_page.get_by_text("Do something with the chosen ones").click()
-    expect(owner_page.locator("[data-selected-count]")).to_have_text(": 1")
+    owner_page.get_by_label(re.compile(r"Select comparison \d+")).first.click()
+    owner_page.get_by_text("Bulk actions").click()
+    expect(owner_page.locator("[data-selected-label]")).to_have_text("(1 selected)")
     assert [one for one in asked if not one.startswith("other ")] == []  # the browser's own: the sign on its tab
 
 
 def test_a_search_that_cannot_be_says_so_while_one_types(owner_page: Page) -> None:
     search(owner_page, "-water")
     told = owner_page.locator("#list").get_by_role("alert")
-    expect(told).to_contain_text("Name at least one word that must be there")
+    expect(told).to_contain_text("Add at least one word to find")
     expect(owner_page.locator("#list tbody tr")).to_have_count(0)
 
 
 def test_one_box_chooses_the_page_and_shows_when_it_is_not_whole(owner_page: Page) -> None:
     owner_page.goto("/e/example/data/comparisons")
-    whole = owner_page.get_by_label("Choose all on this page")
-    boxes = owner_page.get_by_label(re.compile(r"Choose comparison \d+"))
+    whole = owner_page.get_by_label("Select all on this page")
+    boxes = owner_page.get_by_label(re.compile(r"Select comparison \d+"))
     whole.check()
     assert all(box.is_checked() for box in boxes.all())
     boxes.first.uncheck()
     assert whole.evaluate("box => box.indeterminate")
     expect(owner_page.locator("#act")).to_be_in_viewport()
-    owner_page.get_by_text("Do something with the chosen ones").click()
-    expect(owner_page.locator("[data-selected-count]")).to_have_text(f": {boxes.count() - 1}")
-    expect(owner_page.locator("[data-selected-label]")).to_have_text(f" · {boxes.count() - 1} chosen")
+    owner_page.get_by_text("Bulk actions").click()
+    expect(owner_page.locator("[data-selected-label]")).to_have_text(f"({boxes.count() - 1} selected)")
 
 
 def test_a_file_with_a_long_name_makes_no_page_wider_than_its_window(owner_page: Page) -> None:

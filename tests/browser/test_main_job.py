@@ -92,9 +92,10 @@ def see_agreement(page: Page) -> None:
 
 
 def export(page: Page) -> Download:
-    page.goto("/e/pandalm/export/new")
+    page.goto("/e/pandalm/export")
+    expect(page.locator("#preview-everything")).to_contain_text(re.compile(r"999\s+rows"))
     with page.expect_download() as downloading:
-        page.get_by_role("button", name="Export 999 comparisons").click()
+        page.get_by_role("button", name="Export Everything").click()
     return downloading.value
 
 

@@ -17,16 +17,16 @@ A4: ViewportSize = {"width": 794, "height": 1123}  # at 96 pixels an inch
 def test_filters_are_chosen_and_taken_out_without_a_script(new_page: NewPage, owner_state: StorageState) -> None:
     page = new_page(java_script_enabled=False, storage_state=owner_state)
     page.goto(REPORT)
-    page.get_by_text("More filters and rules").click()
-    page.locator("fieldset", has_text="People").get_by_text(re.compile(r"^\s*all \d+")).click()
+    page.get_by_text("More filters").click()
+    page.locator("fieldset", has_text="Reviewers").get_by_text(re.compile(r"^\s*all \d+")).click()
     page.get_by_role("checkbox").first.check()
-    page.get_by_label("Split majorities").select_option("drop")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_label("Split votes").select_option("drop")
+    page.get_by_role("button", name="Apply").click()
     assert "reviewer=" in page.url
     assert "split_rule=drop" in page.url
-    chips = page.get_by_role("list", name="In force").get_by_role("link")
+    chips = page.get_by_role("list", name="Active filters").get_by_role("link")
     expect(chips).to_have_count(2)
-    expect(page.get_by_label("Split majorities")).to_be_visible()  # what is in use is not folded away
+    expect(page.get_by_label("Split votes")).to_be_visible()  # what is in use is not folded away
     chips.last.click()
     expect(chips).to_have_count(1)
     assert "split_rule" not in page.url
@@ -86,9 +86,9 @@ def test_it_prints_numbers_and_what_was_in_force_but_nothing_to_press(owner_page
     owner_page.emulate_media(media="print")
     for pressed in ("nav", "form", ".report-switches", ".report-up"):
         assert [part for part in owner_page.locator(pressed).all() if part.is_visible()] == []
-    expect(owner_page.get_by_text("Split majorities: are left out")).to_be_visible()
+    expect(owner_page.get_by_text("Split votes: excluded")).to_be_visible()
     expect(owner_page.locator(".report-overview")).to_be_visible()
     cut = "tables => tables.filter(table => table.offsetParent && table.scrollWidth > innerWidth).length"
     assert owner_page.locator("table").evaluate_all(cut) == 0
     owner_page.goto(REPORT)
-    expect(owner_page.get_by_text("No filter was in force.")).to_be_visible()
+    expect(owner_page.get_by_text("No active filters.")).to_be_visible()

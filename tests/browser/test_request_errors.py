@@ -87,16 +87,16 @@ def test_words_to_search_for_are_kept(page: Page) -> None:
     rows = page.locator("#list tbody tr")
     number = rows.count()
     fail(page, 503)
-    page.get_by_label("Words in its texts").press_sequentially("water")
+    page.get_by_role("searchbox", name="Search").press_sequentially("water")
     expect(notice_of(page)).to_contain_text(UNAVAILABLE)
-    expect(page.get_by_label("Words in its texts")).to_have_value("water")
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("water")
     assert rows.count() == number > 0
 
 
 @pytest.mark.parametrize("status", [503, 0])
 def test_going_back_to_what_cannot_be_fetched_says_so(page: Page, status: int) -> None:
     page.goto("/e/example/data/comparisons")
-    page.get_by_label("Words in its texts").press_sequentially("water")
+    page.get_by_role("searchbox", name="Search").press_sequentially("water")
     expect(page).to_have_url(re.compile("q=water$"))
     fail(page, status)
     page.go_back()

@@ -149,7 +149,7 @@ def test_keys_do_nothing_while_somebody_writes_composes_holds_a_modifier_or_read
 
 def test_without_single_keys_characters_act_with_alt_only(review_page: Page, study: Study) -> None:
     review_page.goto("/account")
-    review_page.get_by_label("Single keys act on the review page").uncheck()
+    review_page.get_by_label("Single-key shortcuts").uncheck()
     review_page.get_by_role("button", name="Save").click()
     review_page.goto(study.address)
     for key in ("a", "1", "c", "?"):

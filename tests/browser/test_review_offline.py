@@ -95,8 +95,8 @@ def test_two_tabs_with_different_drafts_ask_which_to_use(review_page: Page, stud
     expect(review_page.locator("#draft")).to_contain_text("Draft saved")
     other.keyboard.press("b")
     conflict = other.locator("#conflict")
-    expect(conflict).to_contain_text("There: Helpfulness A")
-    expect(conflict).to_contain_text("Here: Helpfulness B")
+    expect(conflict).to_contain_text("Other tab: Helpfulness A")
+    expect(conflict).to_contain_text("This tab: Helpfulness B")
     conflict.get_by_role("button", name="Use the other tab’s").click()
     assert checked(other) == ["A"]
     with other.expect_response(re.compile("/draft$")):
@@ -256,7 +256,7 @@ def test_a_step_that_was_overtaken_by_another_tab_is_shown_with_what_is_stored(
     assert len(study.reviews(name)) == 1
     other.reload()
     expect(refused).to_contain_text("Helpfulness B")
-    refused.get_by_role("link", name="Open that comparison").click()
+    refused.get_by_role("link", name="Open the comparison").click()
     expect(other.locator("#comparison")).to_have_attribute("data-comparison", first)
     other.get_by_role("button", name="Dismiss").click()
     expect(other.locator("#unsent")).to_be_hidden()
@@ -345,7 +345,7 @@ def test_a_draft_that_another_tab_sent_in_vain_is_not_told_beside_its_save(
     held.pop().continue_()  # it sends both, in their order
     refused = other.locator("#refused > li")
     expect(refused).to_have_count(1)
-    expect(refused).to_contain_text("the draft was not kept")
+    expect(refused).to_contain_text("The draft was not saved")
     other.keyboard.press("Enter")
     expect(refused).to_contain_text("Saved: Helpfulness A")
     expect(refused).to_have_count(1)
@@ -461,7 +461,7 @@ def test_everything_works_without_javascript(study: Study, name: str, browser: B
     second = shown(page)
     assert second != first
     page.locator("#skip > summary").click()
-    page.get_by_label("Why you skip it").fill("too long")
+    page.get_by_label("Reason for skipping").fill("too long")
     page.get_by_role("button", name="Skip", exact=True).click()
     assert shown(page) not in (first, second)
     (review,) = study.reviews(name)

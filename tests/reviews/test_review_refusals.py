@@ -142,7 +142,7 @@ def test_answers_to_an_older_wording_are_not_stored_as_answers_to_the_new(
     answer = browser.post(review_url("review_save", comparison), {**build_choices("B"), **fields, "note": "So far"})
     html = html_of(answer)
     assert answer.status_code == 422
-    assert "The rubric was changed while this page was open" in html
+    assert "The rubric changed while this page was open" in html
     assert html.count('value="B" required checked') == len(SIX_ASPECT_KEYS)
     assert "So far</textarea>" in html
     assert "Not: " in html
@@ -160,7 +160,7 @@ def test_no_other_step_is_taken_by_an_older_wording(step: str, browser: Client, 
     sent = {"version": "0", "number": "0", "rubric": fields["rubric"]}
     answer = browser.post(review_url(f"review_{step}", comparison), sent)
     assert answer.status_code == 422
-    assert "The rubric was changed while this page was open" in html_of(answer)
+    assert "The rubric changed while this page was open" in html_of(answer)
     assert not Review.objects.exists()
 
 

@@ -70,7 +70,7 @@ def test_the_turn_is_part_of_the_place(review: Review) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"quote": "  "}, "select some words"),
+        ({"quote": "  "}, "select words of a response"),
         ({"quote": "Lyon"}, "this text is not in the response"),
         ({"quote": "x" * (MAX_QUOTE_LENGTH + 1)}, "at most 2,000 characters"),
         ({"quote": "Paris", "turn": 0, "start": 5, "end": 5}, "ends before it begins"),
