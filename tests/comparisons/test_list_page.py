@@ -12,7 +12,7 @@ from django.urls import reverse
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.events import SAW_VERDICTS
 from evaluations.domain.judges import CallState
-from evaluations.domain.reviews import Reveal
+from evaluations.domain.reviews import NameReveal, Reveal
 from evaluations.domain.roles import Role
 from evaluations.models.comparisons import Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation, Event
@@ -269,16 +269,32 @@ def test_whoever_opens_a_cell_of_many_has_seen_the_verdicts_on_those_in_it(
 # ---- blindness
 
 
-def test_a_reviewer_sees_names_only_of_what_they_have_reviewed(
-    client: Client, evaluation: Evaluation, judged: list[Comparison]
+@pytest.mark.parametrize(
+    ("reveal", "after_one", "after_all"),
+    [
+        (NameReveal.AFTER_SAVE, (1, 2, "hidden until you review"), (3, 0, "")),
+        (NameReveal.AFTER_LAST, (0, 3, "hidden until you finish reviewing"), (3, 0, "")),
+        (NameReveal.NEVER, (0, 3, "hidden"), (0, 3, "hidden")),
+    ],
+)
+def test_a_reviewer_sees_names_only_of_what_they_have_reviewed_and_when_the_evaluation_reveals_them(
+    client: Client,
+    evaluation: Evaluation,
+    judged: list[Comparison],
+    reveal: NameReveal,
+    after_one: tuple[int, int, str],
+    after_all: tuple[int, int, str],
 ) -> None:
+    Evaluation.objects.update(name_reveal=reveal)
     reviewer = make_member(evaluation, Role.REVIEWER)
     rater = Rater.objects.create(evaluation=evaluation, kind="human", name="me", user=reviewer)
     client.force_login(reviewer)
     assert "alpha" not in page(client)
-    make_review(rater, judged[0], ALL_A)
-    text = page(client)
-    assert (text.count("alpha"), text.count("hidden until you review")) == (1, 2)
+    for reviewed, expected in (([judged[0]], after_one), (judged[1:], after_all)):
+        for comparison in reviewed:
+            make_review(rater, comparison, ALL_A)
+        names = [cell.strip() for cell in re.findall(r'<span class="muted">(hidden[^<]*)</span>', page(client))]
+        assert (page(client).count("alpha"), len(names), "".join(set(names))) == expected
 
 
 def test_no_filter_tells_a_reviewer_what_is_hidden(
