@@ -49,11 +49,11 @@ OF_TRACES: Final = (
 # Known files that cannot be imported, described by their columns.
 UNSUPPORTED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     *((columns, "OpenTelemetry traces") for columns in OF_TRACES),
-    (("datasetId", "input", "expectedOutput"), "items of a Langfuse dataset, which have no responses of a model"),
-    (("traceId", "projectId"), "traces of Langfuse"),
-    (("run_type", "inputs", "outputs"), "runs of LangSmith"),
-    (("item", "sample"), "results of OpenAI Evals"),
-    (("custom_id", "response", "error"), "replies of the OpenAI Batch API"),
+    (("datasetId", "input", "expectedOutput"), "Langfuse dataset items without model responses"),
+    (("traceId", "projectId"), "Langfuse traces"),
+    (("run_type", "inputs", "outputs"), "LangSmith runs"),
+    (("item", "sample"), "OpenAI Evals results"),
+    (("custom_id", "response", "error"), "OpenAI Batch API replies"),
 )
 WRITE_ROWS: Final = "Convert it to rows with query_id, query, candidate and response, or map its columns."
 SAY_WHICH: Final = "Map the columns."
@@ -100,7 +100,7 @@ def may_be_format(form: ImportFormat, sample: FileSample) -> bool:
 def refuse_unsupported(columns: tuple[str, ...], name: str) -> None:
     for needed, what in UNSUPPORTED:
         if set(needed) <= set(columns):
-            raise InputRefused(f"{name} has {what}, which are not supported. {WRITE_ROWS}")
+            raise InputRefused(f"{name} has {what}. This format is not supported. {WRITE_ROWS}")
 
 
 def rank_format(form: ImportFormat, columns: tuple[str, ...], brings: str) -> tuple[float, bool, int]:

@@ -269,7 +269,7 @@ def test_one_turn_may_be_json_in_the_cells_of_a_table() -> None:
 @pytest.mark.parametrize("between", [", ", " ", "\n "])
 def test_chat_messages_as_python_prints_them_are_refused_by_column(between: str) -> None:
     printed = between.join(["[{'role': 'user', 'content': 'Q'}", "{'role': 'assistant', 'content': 'x'}]"])
-    with pytest.raises(InputRefused, match=r"The column “chosen” of rows\.jsonl holds chat messages as Python prints"):
+    with pytest.raises(InputRefused, match=r"The column “chosen” of rows\.jsonl has chat messages printed by Python"):
         read_contents([{"prompt": "Q", "chosen": printed, "rejected": printed}])
 
 

@@ -137,11 +137,11 @@ def test_each_shape_of_file_is_what_it_is_and_its_near_misses_are_asked_about(na
         ({"traceId": "a", "spanId": "b", "name": "chat", "attributes": []}, "OpenTelemetry traces"),
         (
             {"id": "i", "datasetId": "d", "input": {}, "expectedOutput": "x", "status": "ACTIVE"},
-            "items of a Langfuse dataset, which have no responses of a model",
+            "Langfuse dataset items without model responses",
         ),
-        ({"item": {"input": "Hi"}, "sample": {"output_text": "Hello"}}, "results of OpenAI Evals"),
-        ({"run_type": "llm", "inputs": {}, "outputs": {}}, "runs of LangSmith"),
-        ({"id": "b", "custom_id": "c", "response": {}, "error": None}, "replies of the OpenAI Batch API"),
+        ({"item": {"input": "Hi"}, "sample": {"output_text": "Hello"}}, "OpenAI Evals results"),
+        ({"run_type": "llm", "inputs": {}, "outputs": {}}, "LangSmith runs"),
+        ({"id": "b", "custom_id": "c", "response": {}, "error": None}, "OpenAI Batch API replies"),
     ],
 )
 def test_files_of_other_tools_that_cannot_be_imported_are_refused_by_name(record: dict[str, Any], what: str) -> None:
@@ -149,8 +149,8 @@ def test_files_of_other_tools_that_cannot_be_imported_are_refused_by_name(record
         read_contents([record])
     assert not isinstance(refused.value, ColumnsUnknown)
     assert str(refused.value) == (
-        f"rows.jsonl holds {what}: which are not supported. "
-        "Write a row for each response (query_id, query, candidate, response), or map its columns (--map)."
+        f"rows.jsonl has {what}. This format is not supported. "
+        "Convert it to rows with query_id, query, candidate and response, or map its columns."
     )
 
 

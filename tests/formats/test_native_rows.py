@@ -288,9 +288,7 @@ def test_columns_can_be_given_other_names() -> None:
         (
             b"lorem,ipsum\n1,2\n",
             {},
-            "The columns of rows.csv (lorem, ipsum) match none. A comparison row needs "
-            "query_id, query, candidate_a, response_a, candidate_b, response_b. "
-            "Map the columns.",
+            "Unknown format: the columns of rows.csv (lorem, ipsum) match none. Map the columns.",
         ),
         (
             b"lorem,ipsum\n1,2\n",
