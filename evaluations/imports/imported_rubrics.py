@@ -165,4 +165,4 @@ def list_scale_notes(scales: ScoreScales, margin: float | None) -> Iterator[str]
         if keys := sorted(key for key, scale in scales.items() if scale.lower_is_better == lower):
             yield f"{better} scores are better: {', '.join(keys)}."
     if scales and margin is not None:
-        yield (f"Responses with scores are paired. Scores within {margin:g} of each other are a tie.")
+        yield f"Responses with scores are paired. Scores within {margin:g} of each other are a tie."

@@ -366,7 +366,7 @@ def list_preview_notes(importing: Import, checked: CheckResult) -> Iterator[str]
         yield "Using the column mapping that is remembered for files with these columns."
     if checked.swapped:
         rows = "1 row names" if checked.swapped == 1 else f"{checked.swapped:,} rows name"
-        yield (f"{rows} the models in reverse order and will be swapped: A is always the model whose name sorts first.")
+        yield f"{rows} the models in reverse order and will be swapped: A is always the model whose name sorts first."
     if skipped := str(checked.blank):
         yield f"Skipped {skipped}."
     if checked.note:

@@ -392,7 +392,7 @@ def test_a_reader_who_leaves_early_leaves_an_export_that_failed_and_no_file(
 
 
 def test_what_cannot_be_written_is_refused_with_what_can(evaluation: Evaluation) -> None:
-    with pytest.raises(InputRefused, match="choose one of jsonl, csv"):
+    with pytest.raises(InputRefused, match="Choose one of jsonl, csv"):
         start_export(evaluation, written_as="papyrus", user=None)
     assert not Export.objects.exists()
 

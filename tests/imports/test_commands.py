@@ -128,8 +128,7 @@ def test_scores_are_stored_and_their_meaning_is_told(evaluation: Evaluation, wri
         "Models: alpha (1 score), beta (1 score).\n"
         "The import adds a rubric named “imported scores” for overall, with the scale of the file.\n"
         "Lower scores are better: overall.\n"
-        "Of every two responses to a query with scores a comparison is made, where there is none. "
-        "Scores that differ by at most 0 make a tie.\n"
+        "Responses with scores are paired. Scores within 0 of each other are a tie.\n"
         "ranks.jsonl: 2 rows read, 2 imported (2 scores), 0 duplicates, 0 invalid.\n"
     )
     assert list(Score.objects.order_by("pk").values_list("rater__name", "value")) == [("ann", 1.0), ("ann", 2.0)]
@@ -177,16 +176,16 @@ def test_responses_are_paired_as_asked(evaluation: Evaluation, written: Any) -> 
         for name in ("alpha", "beta", "gamma", "delta")
     ]
     path = written(encode_jsonl(rows))
-    assert "comparisons 3)" in said("import_comparisons", path, "--pair", "baseline:beta")
-    assert "comparisons 3)" in said("import_comparisons", path, "--pair", "all")
-    assert "4 rows read, 0 imported, 4 unchanged" in said("import_comparisons", path, "--pair", "all")
+    assert "3 comparisons)" in said("import_comparisons", path, "--pair", "baseline:beta")
+    assert "3 comparisons)" in said("import_comparisons", path, "--pair", "all")
+    assert "4 rows read, 0 imported, 4 duplicates" in said("import_comparisons", path, "--pair", "all")
     assert Comparison.objects.count() == 6
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--pair", "some"], "Pairs cannot be made by “some”: say all, baseline:NAME, random:N or adjacent."),
+        (["--pair", "some"], "Unknown pairing “some”. Use all, baseline:NAME, random:N or adjacent."),
         (["--map", "prompt"], "--map takes COLUMN=FIELD, not “prompt”."),
         (
             ["--map", "prompt=query"],
@@ -220,13 +219,13 @@ def test_the_other_commands_material_is_refused(evaluation: Evaluation, written:
         "rows.jsonl has verdicts, not scores. Import it as verdicts."
     )
     assert refused("import_comparisons", written(encode_jsonl([score_row()]))) == (
-        "rows.jsonl holds scores, not comparisons: import it as scores."
+        "rows.jsonl has scores, not comparisons. Import it as scores."
     )
 
 
 def test_an_evaluation_or_file_that_is_not_there_is_said(evaluation: Evaluation, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.jsonl")
-    assert refused("import_comparisons", missing) == f"{missing} cannot be read: No such file or directory."
+    assert refused("import_comparisons", missing) == f"Cannot read {missing}: No such file or directory."
     assert refused("import_comparisons", str(tmp_path)) == (
         f"{tmp_path.name} holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): it is empty."
     )
@@ -263,7 +262,7 @@ def test_a_folder_is_imported_and_kept_as_one_zip(evaluation: Evaluation, tmp_pa
     importing = Import.objects.get()
     assert hashlib.sha256(importing.file.read()).hexdigest() == importing.sha256
     assert Comparison.objects.get(query__key="q2").metadata == {"split": "train"}
-    assert "0 imported, 2 unchanged" in said("import_comparisons", importing.file.path)
+    assert "0 imported, 2 duplicates" in said("import_comparisons", importing.file.path)
     assert not list(Path(settings.SCRATCH_DIR).glob("*.upload*"))
 
 
@@ -303,8 +302,8 @@ def test_columns_are_mapped_set_and_translated_and_that_is_remembered(evaluation
     told = refused("import_comparisons", path)
     assert "--set candidate_a=… --set candidate_b=… --set rater=… --set rater_kind=…" in told
     told = said("import_comparisons", path, "--set", *names)
-    assert "as this evaluation remembers" in told
-    assert "verdicts 1" in told
+    assert "Using the column mapping that is remembered for files with these columns." in told
+    assert "1 verdict)" in told
     verdict = Verdict.objects.select_related("comparison__response_a__candidate", "rater").latest("pk")
     assert (verdict.comparison.response_a.candidate.name, verdict.rater.name, verdict.rater.kind) == (
         *("m3", "bob", "judge"),
@@ -367,7 +366,7 @@ def test_an_import_is_undone_by_its_number(evaluation: Evaluation, written: Any)
     number = str(Import.objects.get().pk)
     assert said("undo_import", number) == ("Undone: rows.jsonl (removed 1 prompt, 2 responses, 1 comparison).\n")
     assert not Query.all_rows.exists()
-    assert refused("undo_import", number) == "rows.jsonl was undone already."
+    assert refused("undo_import", number) == "rows.jsonl was already undone."
     assert refused("undo_import", "999999") == "There is no import 999999 in “study”."
 
 

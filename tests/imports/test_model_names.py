@@ -243,7 +243,7 @@ def test_a_piece_of_a_file_names_no_model(evaluation: Evaluation, name: str) -> 
 def test_a_column_that_may_name_the_models_comes_before_the_files_name(evaluation: Evaluation) -> None:
     with pytest.raises(ColumnsUnknown) as refused:
         preview_rows(evaluation, encode_jsonl([answer(model_name="alpha")]), name="gpt-4.jsonl")
-    assert "no column “candidate”, but “model_name”" in str(refused.value)
+    assert "no column `candidate`, but `model_name` may name the models" in str(refused.value)
     assert models(preview_rows(evaluation, encode_jsonl([answer(model_name="alpha")]), candidate="omega")) == {
         "omega": 1
     }

@@ -283,7 +283,7 @@ def test_rows_in_the_other_order_are_counted_ties_included(evaluation: Evaluatio
     turned = [verdict_row(candidate_a="beta", candidate_b="alpha", choice=choice) for choice in ("A", "tie")]
     importing = preview_rows(evaluation, encode_jsonl([verdict_row(rater="bob"), *turned]))
     assert importing.summary.notes == [
-        "2 rows name the candidates in the other order. A is always the model whose name sorts first."
+        "2 rows name the models in reverse order and will be swapped: A is always the model whose name sorts first."
     ]
 
 
@@ -366,7 +366,7 @@ def test_verdicts_of_a_file_that_joins_by_row_must_match_the_texts(evaluation: E
     import_rows(evaluation, {**pair, "label": 1})
     assert import_rows(evaluation, {**pair, "results": [answers]}, rater="GPT-4").new_rows == {"verdicts": 2}
     assert one_reason(evaluation, {**pair, "output_1": "4", "results": [answers]}, rater="GPT-4") == (
-        "the texts are not those of query “0”: it is another file, or another order"
+        "the texts differ from prompt “0”: another file, or another order"
     )
 
 
@@ -461,7 +461,7 @@ def test_one_worker_at_a_time_stores_an_import(evaluation: Evaluation) -> None:
 
 def test_a_second_import_waits_for_the_first(evaluation: Evaluation) -> None:
     half_stored(evaluation)
-    with pytest.raises(InputRefused, match="Another import of this evaluation is being stored"):
+    with pytest.raises(InputRefused, match="Another import is in progress"):
         import_rows(evaluation, comparison_row("other"))
 
 
@@ -499,7 +499,7 @@ def test_a_long_file_of_unknown_columns_is_kept_until_somebody_says_what_they_me
     continue_import(importing)
     importing.refresh_from_db()
     assert importing.state == ImportState.MAPPING
-    assert importing.reason.startswith("The columns of rows.csv (lorem, ipsum) match none.")
+    assert importing.reason.startswith("Unknown format: the columns of rows.csv (lorem, ipsum) match none.")
     discard_import(importing, user=None)
     clean_up_import(importing)
     assert not importing.file
@@ -526,7 +526,7 @@ def test_what_another_import_left_behind_is_cleared_away_first(
     discard_import(half_stored(evaluation), user=None)
     importing = preview_rows(evaluation, encode_jsonl([comparison_row("other")]))
     monkeypatch.setattr("evaluations.imports.lifecycle.CLEANUP_SECONDS", 0)
-    with pytest.raises(InputRefused, match="still being cleared away"):
+    with pytest.raises(InputRefused, match="still being cleaned up"):
         start_storing(importing, skip_bad=False, user=None)
     monkeypatch.undo()
     start_storing(importing, skip_bad=False, user=None)
