@@ -96,7 +96,7 @@ def test_no_page_is_wider_than_its_window_or_has_a_fault_that_axe_finds(
                 wide[address, str(look)] = pixels
             if look.is_for_axe and (found := faults_found_by_axe(page)):
                 faults[address] = found
-    assert wide == {}
+    assert not wide, "\n".join(f"{at}: {pixels} px" for at, pixels in wide.items())
     assert not faults, json.dumps(faults, indent=1)
 
 

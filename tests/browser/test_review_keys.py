@@ -162,4 +162,4 @@ def test_without_single_keys_characters_act_with_alt_only(review_page: Page, stu
     assert checked(review_page) == ["tie", "B"]
     review_page.keyboard.press("Alt+?")
     expect(review_page.locator("#keys")).to_be_visible()
-    expect(review_page.locator("#keys")).to_contain_text("act together with Alt")
+    expect(review_page.locator("#keys")).to_contain_text("press letters, digits, and ? together with Alt")
