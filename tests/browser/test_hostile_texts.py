@@ -127,7 +127,7 @@ def test_nothing_runs_on_any_page_that_shows_it_and_long_names_fit_a_phone(
         waiting += page.eval_on_selector_all(
             "a[href^='/e/hostile/']", "links => links.map(link => link.getAttribute('href').split('#')[0])"
         )
-    for word in ("disagreements", "comparisons", "report", "guidelines", "events"):
+    for word in ("disagreements", "comparisons", "results", "guidelines", "activity"):
         assert any(f"/{word}" in address for address in seen), word
     assert wide == {}
 

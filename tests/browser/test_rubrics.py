@@ -39,7 +39,7 @@ def test_what_does_not_belong_to_a_choice_is_out_of_the_way(owner_page: Page) ->
     expect(page.get_by_label("Metric name")).to_be_visible()
     page.goto("/e/example/judges/new")
     expect(page.get_by_label("Rule")).to_be_visible()
-    expect(page.get_by_label("Model")).to_be_hidden()
+    expect(page.get_by_label("Model ID")).to_be_hidden()
 
 
 def test_lines_of_the_page_are_removed_and_a_missing_placeholder_is_told_as_the_rubric_is_chosen(
