@@ -309,7 +309,7 @@ def test_a_place_that_somebody_holds_keeps_it_until_it_lapses(evaluation: Evalua
     importing = import_rows(evaluation, comparison_row())
     reviewer = make_member(evaluation, Role.REVIEWER)
     assert reserve_next_comparison(evaluation, get_or_create_rater(reviewer, evaluation))
-    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 place that is reserved or assigned."
+    assert refused(importing) == "rows.jsonl can't be undone: it was used in 1 reserved or assigned comparison."
     Assignment.objects.update(reserved_until=timezone.now() - timedelta(minutes=1))
     assert undo(importing).state == ImportState.UNDONE
     assert not QueueItem.objects.exists()
@@ -384,10 +384,10 @@ def test_a_review_that_was_shown_its_judge_keeps_it(evaluation: Evaluation) -> N
 
 def test_only_what_is_stored_can_be_undone_and_only_once(evaluation: Evaluation) -> None:
     checked = preview_rows(evaluation, encode_jsonl([comparison_row()]))
-    assert refused(checked) == "rows.jsonl is not stored yet: cancel it instead."
+    assert refused(checked) == "rows.jsonl is not imported yet. Cancel it instead."
     importing = import_rows(evaluation, comparison_row("q2"))
     undo(importing)
-    assert refused(importing) == "rows.jsonl was undone already."
+    assert refused(importing) == "rows.jsonl was already undone."
     assert not continue_undo(importing)
 
 
@@ -421,7 +421,7 @@ def test_files_that_came_later_with_the_same_rows_are_named(evaluation: Evaluati
     first.refresh_from_db()
     assert describe_later_duplicates(first) == (
         f"Rows of import {second.pk} (rows.jsonl) were skipped as duplicates. "
-        "if that was for this file's rows, import theirs again."
+        "If they duplicated this file, import them again."
     )
 
 
@@ -563,4 +563,4 @@ def test_choices_of_a_place_by_name_keep_it(evaluation: Evaluation) -> None:
     item = QueueItem.objects.get()
     rater = make_human(evaluation)
     Assignment.objects.create(item=item, rater=rater, selection_method=SelectionMethod.BY_HAND, state="assigned")
-    assert "1 place that is reserved or assigned" in refused(importing)
+    assert "1 reserved or assigned comparison" in refused(importing)

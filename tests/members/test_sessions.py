@@ -162,7 +162,7 @@ def test_the_account_page_lists_the_browsers_and_marks_this_one(ada: User) -> No
     assert "Firefox on Linux" in page
     assert "192.0.2.7" in page
     assert '<td data-label="Address">127.0.0.1</td>' in page
-    assert page.count("this one") == 1
+    assert page.count("this browser") == 1
     assert all(key not in page for key in Session.objects.values_list("pk", flat=True))
 
 
