@@ -9,7 +9,7 @@ import pytest
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import AttemptStep, CallState
-from evaluations.domain.rubrics import FIRST_LAYOUT, RubricKind, RubricSpec
+from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec, RubricKind, RubricSpec
 from evaluations.judge_prompts.builtin_rubrics import (
     BUILTIN_RUBRICS,
     QA_PAIRWISE,
@@ -155,5 +155,5 @@ def test_a_built_in_rubric_is_known_by_its_aspects_and_its_form_in_other_words(s
 
 def test_another_rubric_is_like_no_built_in_one() -> None:
     assert find_matching_builtin(replace(QA_PAIRWISE, answer_format="text")) is None
-    assert find_matching_builtin(make_pairwise_spec()) is None
+    assert find_matching_builtin(make_pairwise_spec(AspectSpec("taste", "Taste", ""))) is None
     assert find_matching_builtin(make_pointwise_spec()) is None

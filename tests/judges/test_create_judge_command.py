@@ -79,8 +79,8 @@ def test_a_judge_can_ask_for_one_aspect_per_call(evaluation: Evaluation) -> None
         ({"key_env": "HOME"}, "cannot name a key"),
         ({"rubric": "nothing"}, "has no rubric “nothing”"),
         ({"temperature": -1.0}, "from 0 to 2"),
-        ({"reasoning_effort": "huge"}, "Reasoning effort: one of"),
-        ({"model": "longest", "base_url": None, "rubric": "summary-rating"}, "choose a pairwise rubric"),
+        ({"reasoning_effort": "huge"}, "Reasoning effort: use one of"),
+        ({"model": "longest", "base_url": None, "rubric": "summary-rating"}, "Choose a pairwise rubric"),
     ],
 )
 def test_bad_input_is_one_line_and_makes_nothing(evaluation: Evaluation, options: dict[str, Any], problem: str) -> None:

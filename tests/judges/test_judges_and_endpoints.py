@@ -48,7 +48,7 @@ def test_the_same_settings_make_the_same_judge_and_any_change_another(evaluation
     make_llm_judge(evaluation, url, name="one", temperature=0.0)
     make_llm_judge(evaluation, url, name="two", temperature=0.5)
     make_llm_judge(evaluation, url, name="three", model="other")
-    with pytest.raises(InputRefused, match="“one” is this judge already"):
+    with pytest.raises(InputRefused, match="“one” has the same settings"):
         make_llm_judge(evaluation, url, name="four", temperature=0.0)
     with pytest.raises(InputRefused, match="There is a judge “two” already"):
         make_llm_judge(evaluation, url, name="two", temperature=1.0)
@@ -64,13 +64,13 @@ def test_all_judges_of_an_evaluation_share_one_key_of_their_fences(evaluation: E
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ({"name": " "}, "needs a name"),
-        ({"model": ""}, "name of a model"),
+        ({"name": " "}, "Name the judge"),
+        ({"model": ""}, "ID of a model"),
         ({"temperature": 3.0}, "from 0 to 2"),
         ({"max_tokens": 0}, "from 1 to"),
-        ({"mode": "two-step"}, "one of these modes"),
+        ({"mode": "two-step"}, "Output format: use one of"),
         ({"seed": 2**62 + 1}, "Seed: a whole number"),
-        ({"reasoning_effort": "extreme"}, "Reasoning effort: one of none, minimal, low"),
+        ({"reasoning_effort": "extreme"}, "Reasoning effort: use one of none, minimal, low"),
     ],
 )
 def test_what_no_server_would_take_is_refused(evaluation: Evaluation, columns: dict[str, Any], problem: str) -> None:
@@ -96,7 +96,7 @@ def test_a_rubric_that_came_with_an_import_serves_the_baseline_and_no_model(eval
     spec = RubricSpec(RubricKind.PAIRWISE, "", (AspectSpec("overall", "Overall", ""),), ("overall",))
     version = add_rubric(evaluation, name="imported", spec=spec, origin=RubricOrigin.IMPORTED, user=None)
     assert make_baseline_judge(evaluation, version=version).rubric_version == version
-    with pytest.raises(InputRefused, match="A model needs instructions"):
+    with pytest.raises(InputRefused, match="has no instructions"):
         make_llm_judge(evaluation, "http://127.0.0.1:9/v1", version=version)
 
 
@@ -122,7 +122,7 @@ def test_an_endpoint_is_checked_and_found_again_by_address_and_key_name() -> Non
     assert found("OLLAMA_API_KEY").name == "localhost:11434"
     assert found("OTHER_API_KEY").name == "localhost:11434 2"
     assert Endpoint.objects.count() == 3
-    with pytest.raises(InputRefused, match="in flight"):
+    with pytest.raises(InputRefused, match="Max concurrency"):
         found(limit=0)
 
 
@@ -201,7 +201,7 @@ def one_aspect(evaluation: Evaluation, **columns: Any) -> Any:
 
 def test_a_rule_that_says_tie_needs_a_rubric_that_offers_one(evaluation: Evaluation) -> None:
     version = one_aspect(evaluation, offers_tie=False)
-    with pytest.raises(InputRefused, match="offers none for Overall"):
+    with pytest.raises(InputRefused, match="has none for Overall"):
         make_baseline_judge(evaluation, version=version)
     for rule in ("first", "random"):
         create_judge(evaluation, JudgeSettings(name=rule, model=rule, version=version), user=None)
@@ -214,7 +214,7 @@ def test_a_random_judge_always_has_a_seed_and_another_seed_is_another_judge(eval
         create_judge(evaluation, JudgeSettings(name="two", model="random", version=version, seed=1), user=None).seed
         == 1
     )
-    with pytest.raises(InputRefused, match="“one” is this judge already"):
+    with pytest.raises(InputRefused, match="“one” has the same settings"):
         create_judge(evaluation, JudgeSettings(name="three", model="random", version=version, seed=0), user=None)
 
 
@@ -243,7 +243,7 @@ def test_extras_are_part_of_what_a_judge_is_and_leave_fingerprints_without_them(
     tuned.refresh_from_db()
     assert (tuned.extra_headers, tuned.extra_body) == ({"X-Title": "judgeweb"}, {"top_p": 0.5})
     assert tuned.fingerprint != plain.fingerprint
-    with pytest.raises(InputRefused, match="“tuned” is this judge already"):
+    with pytest.raises(InputRefused, match="“tuned” has the same settings"):
         make_llm_judge(evaluation, URL, name="same", extra_headers={"X-Title": "judgeweb"}, extra_body={"top_p": 0.5})
 
 
@@ -297,7 +297,7 @@ def test_an_endpoint_is_made_with_its_way_of_asking_and_refuses_what_cannot_be()
     assert (made.extra_headers, made.extra_query) == ({"X-Key": "$GATEWAY_API_KEY"}, {"version": "2"})
     assert Event.objects.get(object_type="endpoint").after["extra_body"] == {"metadata": {"app": "judgeweb"}}
     for wrong, words in (
-        ({"dialect": "pigeon"}, "Provider: one of openai"),
+        ({"dialect": "pigeon"}, "Provider: use one of openai"),
         ({"timeout_seconds": 0}, "Timeout in seconds"),
         ({"extra_query": "key: 1"}, "leave out “key”"),
     ):

@@ -670,7 +670,7 @@ def test_with_a_single_aspect_it_is_the_same_judge(evaluation: Evaluation) -> No
     version = version_of(evaluation, two_aspects("Compare.", {}, ("depth",)))
     judge = one_at_a_time(evaluation, version=version)
     assert judge.one_aspect_per_call is False
-    with pytest.raises(InputRefused, match="is this judge already"):
+    with pytest.raises(InputRefused, match="has the same settings"):
         make_llm_judge(evaluation, CLOSED_ADDRESS, name="same", version=version)
 
 

@@ -240,7 +240,7 @@ def test_each_prompt_of_the_notes_becomes_a_judge(
 ) -> None:
     (path,) = seeds.glob("004_*")
     first = html_of(client.post(address, {"text": path.read_text()}))
-    assert "This document holds 2 prompts" in first
+    assert "2 prompts found." in first
     judge = judge_of(client, evaluation, pasted(client, address, path.read_text(), prompt=place))
     assert judge.rubric_version is not None
     assert (judge.rubric_version.rubric.kind, judge.rubric_version.answer_format) == (kind, answer)

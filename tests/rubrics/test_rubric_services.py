@@ -60,7 +60,7 @@ def test_an_address_that_is_none_is_refused(slug: str) -> None:
 
 def test_an_address_is_given_once() -> None:
     make_evaluation(slug="taken")
-    with pytest.raises(InputRefused, match="already"):
+    with pytest.raises(InputRefused, match="“taken” is taken"):
         create_evaluation(slug="taken", name="Other", owner=None, by=None)
 
 

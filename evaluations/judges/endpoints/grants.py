@@ -70,7 +70,7 @@ def grant_endpoint(
 ) -> EndpointGrant:
     """Grant an endpoint to an evaluation, or change the budget of the grant (nano-USD; None: no limit)."""
     if budget is not None and budget <= 0:
-        raise InputRefused("A budget is more than 0 USD.", field="budget")
+        raise InputRefused("The budget must be more than USD 0.", field="budget")
     open_accounts(endpoint.pk, evaluation.pk)
     grant = EndpointGrant.objects.select_for_update().get(endpoint=endpoint, evaluation=evaluation)
     used = grant.spent + grant.reserved

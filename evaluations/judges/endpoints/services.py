@@ -102,7 +102,7 @@ def check_settings(settings: EndpointSettings, others: QuerySet[Endpoint]) -> En
         if limit is not None and not 1 <= limit <= highest:
             raise InputRefused(f"{label}: a whole number from 1 to {highest}.", field=name)
     if settings.daily_budget is not None and settings.daily_budget <= 0:
-        raise InputRefused("A budget must be above 0 USD.", field="daily_budget")
+        raise InputRefused("The budget must be more than USD 0.", field="daily_budget")
     return checked
 
 
