@@ -23,7 +23,8 @@ from evaluations.domain.reports import ReportPart
 from evaluations.domain.reviews import Reveal
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.judge_prompts.baseline_rules import FIRST_RULE, RANDOM_RULE, TEXT_BLIND_RULES
-from evaluations.models.comparisons import Comparison, SavedFilter, Tag
+from evaluations.models.comparisons import Candidate, Comparison, SavedFilter, Tag
+from evaluations.models.endpoint_grants import EndpointGrant
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Judge, LocalServer
@@ -33,6 +34,7 @@ from evaluations.models.runs import Call, Run
 from evaluations.models.users import ApiToken, Invitation, JoinLink, Membership, User
 from evaluations.models.verdicts import Adjudication, Comment, Span
 from evaluations.models.webhooks import Delivery, Webhook
+from evaluations.web.moved_pages import NEW_PATHS
 from tests.factories.mirrored_evaluation import SAVED, TEXTS, MirroredEvaluation, make_mirrored_evaluation, show_judge
 from tests.helpers.api_client import token_for
 
@@ -46,26 +48,31 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "adjudications": Adjudication,
     "calls": Call,
     "comments": Comment,
+    "candidates": Candidate,
     "comparisons": Comparison,
     "deliveries": Delivery,
     "disagreements": Comparison,
     "endpoints": Endpoint,
+    "export": Export,
     "exports": Export,
+    "filters": SavedFilter,
     "found": LocalServer,
+    "grants": EndpointGrant,
     "imports": Import,
     "invitations": Invitation,
     "join-links": JoinLink,
     "judges": Judge,
     "members": Membership,
+    "queues": Queue,
+    "resolutions": Adjudication,
     "review": Comparison,
-    "rounds": Queue,
     "rubrics": Rubric,
     "runs": Run,
     "slices": SavedFilter,
     "spans": Span,
     "tags": Tag,
+    "tests": Run,
     "tokens": ApiToken,
-    "tries": Run,
     "webhooks": Webhook,
 }
 # Words of the one text, of the other and of both, phrases within and across texts; and what else a filter can say.
@@ -127,6 +134,7 @@ PLACES: Final = {
     "token": "the-token",
     "part": "p-p",
     "name": "n-n",
+    "old_path": "old/path",
 }
 
 
@@ -144,7 +152,7 @@ class Door:
     def addresses(self, twin: MirroredEvaluation) -> Iterator[str]:
         """One for each row whose number stands in it."""
         path = self.path.replace("{slug}", twin.evaluation.slug).replace("{token}", "x" * 43)
-        found = re.search(r"\{(pk|run|delivery|part|name)\}", path)
+        found = re.search(r"\{(pk|run|delivery|grant|part|name|old_path)\}", path)
         if found is None:
             yield path
             return
@@ -155,6 +163,8 @@ class Door:
 def values_of(name: str, before: str) -> list[str]:
     if name in ("part", "name"):
         return list(ReportPart) if name == "part" else ["agreement-aspects"]
+    if name == "old_path":
+        return [*NEW_PATHS]
     if before == "sessions":  # of no evaluation, and different for each browser
         return ["1"]
     rows = NUMBERED["deliveries" if name == "delivery" else before]._base_manager

@@ -135,7 +135,7 @@ def test_a_judge_that_reviewers_are_shown_is_not_archived(asking: ApiClient, eva
     evaluation.save()
     told = asking.post(f"/evaluations/study/judges/{judge.pk}/archive")
     assert told.status_code == 422
-    assert "Reviewers are shown" in told.content.decode()
+    assert "is shown to reviewers" in told.content.decode()
 
 
 def test_a_program_sets_how_an_endpoint_and_a_judge_are_asked_and_takes_a_list_price(

@@ -29,7 +29,7 @@ def test_in_a_conversation_each_turn_says_who_speaks() -> None:
 
 def test_an_empty_response_says_that_it_is_empty() -> None:
     html = render_to_string("_conversation.html", {"turns": [{"role": "assistant", "content": " "}]})
-    assert "nothing was written" in html
+    assert "Empty response" in html
 
 
 def test_html_that_was_made_before_is_used_as_it_is() -> None:
