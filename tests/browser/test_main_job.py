@@ -35,7 +35,7 @@ def test_from_a_file_to_a_labelled_data_set(page: Page, product: Product, accept
 def make_evaluation(page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="New evaluation").first.click()
-    page.get_by_label("Name").fill("PandaLM")
+    page.get_by_label("Name").first.fill("PandaLM")
     page.get_by_role("button", name="Create").click()
     expect(page).to_have_url(re.compile("/e/pandalm/$"))
 
