@@ -37,7 +37,7 @@ def make_evaluation(page: Page) -> None:
     page.get_by_role("link", name="New evaluation").first.click()
     page.get_by_label("Name").first.fill("PandaLM")
     page.get_by_role("button", name="Create").click()
-    expect(page).to_have_url(re.compile("/e/pandalm/$"))
+    expect(page).to_have_url(re.compile("/e/pandalm/data$"))
 
 
 def import_pandalm(page: Page, file: Path) -> None:
