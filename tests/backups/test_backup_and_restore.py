@@ -352,7 +352,7 @@ def with_manifest(content: bytes, **said: Any) -> bytes:
         ({"migration": "9999_later"}, "which is newer: upgrade this site first"),
         ({"version": 3}, "which is newer"),
         ({"version": 1}, "a version of judgeweb before release 0.1.0 made it"),
-        ({"kind": "something"}, "its manifest does not say so"),
+        ({"kind": "something"}, "the manifest has no format name"),
         ({"people": []}, "its manifest is damaged"),
         ({"evaluation": {"slug": "x"}}, "its manifest is damaged"),
     ],
