@@ -4,8 +4,6 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import evaluations.domain.roles
-
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -126,9 +124,9 @@ class Migration(migrations.Migration):
                     (
                         "role__in",
                         [
-                            evaluations.domain.roles.Role["REVIEWER"],
-                            evaluations.domain.roles.Role["ADJUDICATOR"],
-                            evaluations.domain.roles.Role["VIEWER"],
+                            "reviewer",
+                            "adjudicator",
+                            "viewer",
                         ],
                     )
                 ),

@@ -234,7 +234,7 @@ def test_of_an_aspect_the_same_end_is_better_throughout(compared: Evaluation) ->
         preview_rows(compared, encode_jsonl([score_row(candidate="beta", value=2)]))
     assert str(refused.value) == (
         "For overall, lower scores are better in this evaluation. "
-        "say the same of this file, or give its aspect another name."
+        "Set the same for this file, or rename its aspect."
     )
     import_rows(compared, score_row(candidate="beta", aspect="depth", value=2))
     with pytest.raises(InputRefused, match="For depth, higher scores are better in this evaluation"):
@@ -304,8 +304,7 @@ def test_of_every_two_responses_to_a_scored_query_a_comparison_is_made_where_the
         *("gamma", "paired"),
     )
     assert importing.summary.notes[1] == (
-        "Of every two responses to a query with scores a comparison is made, where there is none. "
-        "Scores that differ by at most 0 make a tie."
+        "Responses with scores are paired. Scores within 0 of each other are a tie."
     )
     assert import_rows(evaluation, *rows, derive_pairs=0).new_rows == {}
 

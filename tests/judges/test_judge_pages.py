@@ -128,7 +128,7 @@ def test_a_try_asks_once_and_shows_what_came_back(client: Client, evaluation: Ev
     call = Call.all_rows.get()
     assert (call.comparison, call.shown, call.state) == (comparison, "swapped", CallState.ANSWERED)
     shown = page(client, judge, "judge_test_result", run=run.pk, subject=comparison.pk, shown="swapped")
-    for words in ("The first one answers the question.", "Helpfulness", "tokens in", "took", "finish reason"):
+    for words in ("The first one answers the question.", "Helpfulness", "tokens in", "latency", "finish reason"):
         assert words in shown
     assert "hx-get" not in shown.partition('id="tried"')[2].partition(">")[0]
     assert has_seen_verdicts(owner, comparison)

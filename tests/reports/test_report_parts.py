@@ -164,9 +164,9 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
     shown = page(owner, "scores").partition('id="judges-people"')[2]
     for told in ("2 blind scores", "2 saw the judge first", "2 calibration scores excluded"):
         assert f">{told}</span>" in shown
-    apart = shown.partition("Reviews that saw the judge first")[2].partition("</details>")[0]
+    apart = shown.partition("Judge-first reviews")[2].partition("</details>")[0]
     assert "2 scores, excluded elsewhere" in apart
-    assert 'scorer <span class="report-against">and mean of these people' in apart
+    assert 'scorer <span class="report-against">vs. mean of these people' in apart
     assert "Human scores of single responses follow the rules for votes." in page(owner, "scores")
 
 

@@ -343,7 +343,7 @@ def test_stopping_gives_up_what_waits_and_sending_again_takes_it_up(webhook: Web
     assert not find_due_deliveries().exists()
     assert receiver.messages == []
     delivery.refresh_from_db()
-    with pytest.raises(InputRefused, match="is stopped: start it first"):
+    with pytest.raises(InputRefused, match="This webhook is stopped"):
         resend_delivery(delivery, user=None)
     start_deliveries(webhook, user=None)
     delivery.refresh_from_db()
