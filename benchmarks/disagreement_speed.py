@@ -157,13 +157,13 @@ def main() -> None:
     )
     addresses = {
         "all": listed,
-        "people": f"{listed}?kind=people",
+        "people": f"{listed}?kind=reviewers",
         "judge": f"{listed}?kind=judge",
         "deep": f"{listed}?after={last}",
-        "by candidate": f"{listed}?kind=people&candidate=1",
+        "by candidate": f"{listed}?kind=reviewers&candidate=1",
         "a judge who seldom differs": f"{listed}?judge={seldom.pk}",
         "one": detail,
-        "one of people": f"{detail}?kind=people",
+        "one of people": f"{detail}?kind=reviewers",
     }
     for address in addresses.values():
         assert client.get(address).status_code == 200, address

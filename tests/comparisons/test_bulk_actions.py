@@ -142,9 +142,7 @@ def test_the_chosen_ones_are_tagged_and_it_is_undone(as_owner: Client, four: lis
     assert "No matching comparisons" in page(as_owner, tag="odd")
 
 
-@pytest.mark.parametrize(
-    ("act", "said"), [("tag", "up to 60 characters"), ("queue", "a name of 1 to 120 characters")]
-)
+@pytest.mark.parametrize(("act", "said"), [("tag", "up to 60 characters"), ("queue", "a name of 1 to 120 characters")])
 def test_a_name_that_is_too_long_is_refused_in_words(
     as_owner: Client, four: list[Comparison], act: str, said: str
 ) -> None:

@@ -24,6 +24,7 @@ def values(evaluation: Evaluation, **changed: object) -> dict[str, object]:
         "reservation_minutes": evaluation.reservation_minutes,
         "shown_judge": "",
         "reveal": evaluation.reveal,
+        "name_reveal": "after_last",
         "label_policy": evaluation.label_policy,
     }
     return {**given, **changed}

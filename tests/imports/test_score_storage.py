@@ -233,8 +233,7 @@ def test_of_an_aspect_the_same_end_is_better_throughout(compared: Evaluation) ->
     with pytest.raises(InputRefused) as refused:
         preview_rows(compared, encode_jsonl([score_row(candidate="beta", value=2)]))
     assert str(refused.value) == (
-        "For overall, lower scores are better in this evaluation. "
-        "Set the same for this file, or rename its aspect."
+        "For overall, lower scores are better in this evaluation. Set the same for this file, or rename its aspect."
     )
     import_rows(compared, score_row(candidate="beta", aspect="depth", value=2))
     with pytest.raises(InputRefused, match="For depth, higher scores are better in this evaluation"):
@@ -303,9 +302,7 @@ def test_of_every_two_responses_to_a_scored_query_a_comparison_is_made_where_the
         *("q1", "alpha"),
         *("gamma", "paired"),
     )
-    assert importing.summary.notes[1] == (
-        "Responses with scores are paired. Scores within 0 of each other are a tie."
-    )
+    assert importing.summary.notes[1] == ("Responses with scores are paired. Scores within 0 of each other are a tie.")
     assert import_rows(evaluation, *rows, derive_pairs=0).new_rows == {}
 
 
