@@ -150,7 +150,7 @@ def test_an_export_that_still_waits_is_not_taken_along(evaluation: Evaluation) -
     ],
 )
 def test_nothing_can_be_left_out_of_it(evaluation: Evaluation, wanted: ExportRequest) -> None:
-    with pytest.raises(InputRefused, match="A backup holds everything as it stands: it contains everything"):
+    with pytest.raises(InputRefused, match="A backup contains everything"):
         start_export(evaluation, written_as="backup", user=None, request=wanted)
     assert not Export.objects.exists()
 

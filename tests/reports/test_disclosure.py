@@ -175,7 +175,7 @@ def test_who_may_review_and_sees_all_is_told_so(
 ) -> None:
     reviewed(evaluation, number)
     page = sign_in_client(manager).get(reverse("report", args=["study"]))
-    assert ("gives away what others chose" in page.content.decode()) == is_told
+    assert ("reveals what others chose" in page.content.decode()) == is_told
     viewer = make_member(evaluation, Role.VIEWER)
     page = sign_in_client(viewer).get(reverse("report", args=["study"]))
-    assert "gives away what others chose" not in page.content.decode()
+    assert "reveals what others chose" not in page.content.decode()
