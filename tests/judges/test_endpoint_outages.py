@@ -170,7 +170,7 @@ def test_one_call_that_a_gateway_never_answers_ends_as_failed_while_the_others_g
         server.script = script
         run = work_run_here(start_run(judge, user=None, orders="as-stored"))
         assert (run.state, Endpoint.objects.get().down_since) == (RunState.DONE, None)
-        assert Call.objects.get(state=CallState.FAILED).error.startswith("Asked 4 times")
+        assert Call.objects.get(state=CallState.FAILED).error.startswith("No answer after 4 tries")
 
 
 def test_a_gateway_that_answers_probes_and_no_request_is_asked_ever_more_rarely(evaluation: Evaluation) -> None:
