@@ -29,7 +29,7 @@ def is_place(part: str) -> bool:
 
 
 def list_paths(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The paths to the texts and numbers inside the objects of these rows, at most 100."""
+    """The paths to the texts and numbers inside the objects of these rows, up to 100."""
     paths: dict[str, None] = {}
     for row in rows:
         for column, value in row.items():

@@ -120,7 +120,7 @@ class ImportOptionsForm(forms.Form):
 
     @property
     def is_asked_for_model(self) -> bool:
-        """Whether one name is that of all responses, so that it stands on the card."""
+        """Whether all responses have one model name, which the card then shows."""
         summary = self.importing.summary
         return summary.needs_pairing and summary.named_by != CandidateNaming.COLUMN
 

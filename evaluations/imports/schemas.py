@@ -99,7 +99,8 @@ class ColumnMappingIn(StrictIn):
     )
     choices: dict[NameText, ChoiceMeaning] = Field(
         default_factory=dict,
-        description="Value in the choice column → its meaning; empty: no choice. Others are unchanged.",
+        description="Maps values of the choice column to choices. A value mapped to nothing is no choice; values that "
+        "are not listed stay unchanged.",
         examples=[{"model_1": "A"}],
     )
 

@@ -68,7 +68,7 @@ class Candidate(Row):
 
     @property
     def sort_name(self) -> str:
-        """Of two candidates, A is the one whose first name sorts first, whatever they are called now."""
+        """Of two candidates, A is the one whose first name sorts first. Renaming changes no side."""
         return self.first_name or self.name
 
 

@@ -43,7 +43,7 @@ class AgreementOut(Schema):
 
 
 class ReviewSummaryOut(Schema):
-    """Your last final reviews, at most 200. ``judge_name`` is empty if no judge is revealed to you."""
+    """Your last final reviews, up to 200. ``judge_name`` is empty if no judge is revealed to you."""
 
     reviewed: int
     median_seconds: float | None

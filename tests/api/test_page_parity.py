@@ -170,7 +170,7 @@ WITHOUT: Final = {
     "moved_page": "the API never had these addresses",
     "import_new": "leads to the imports",
     "sign_in": "a token is the way in",
-    "join": "opens an account or a membership to whoever has the link; a token has both",
+    "join": "opens an account or a membership; a token has both",
     "sign_in_link": "a token is the way in",
     "sign_out": "a token is revoked instead",
     "account_password": "who holds a token is not to take over the account",

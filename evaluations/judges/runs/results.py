@@ -58,7 +58,7 @@ class JudgeResults:
 
 @dataclass(frozen=True)
 class KeptResults:
-    """``state``: of the judge's verdicts that were counted. ``until``: how long they are shown whatever came since."""
+    """``state``: of the judge's verdicts that were counted. ``until``: when they expire."""
 
     results: JudgeResults
     state: tuple[object, ...]
