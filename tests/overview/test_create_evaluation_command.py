@@ -40,7 +40,7 @@ def test_people_can_review_by_a_rubric_that_scores_single_responses() -> None:
     [
         (["Two Words", "--name", "x"], "lowercase letters"),
         (["", "--name", "x"], "lowercase letters"),
-        (["taken", "--name", "x"], "already"),
+        (["taken", "--name", "x"], "“taken” is taken"),
         (["study", "--name", " "], "name"),
         (["study", "--name", "x" * 201], "name"),
         (["s" * 81, "--name", "x"], "slug"),
