@@ -49,7 +49,7 @@ def test_it_is_changed_stopped_and_started(asking: ApiClient, made: dict[str, An
     at = f"{HOOKS}/{made['id']}"
     assert asking.patch(at, {"kinds": ["run.stopped"]}).json()["kinds"] == ["run.stopped"]
     assert asking.post(f"{at}/stop").json()["stopped_at"] is not None
-    assert "is stopped: start it first" in asking.post(f"{at}/test").json()["detail"]
+    assert "This webhook is stopped. Start it first." in asking.post(f"{at}/test").json()["detail"]
     assert asking.post(f"{at}/start").json()["stopped_at"] is None
 
 
