@@ -13,6 +13,7 @@ from evaluations.stats.aspect_report import AspectReport
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.full_report import Report
 from evaluations.stats.judge_report import JudgeReport
+from evaluations.stats.phrases import format_ci
 from evaluations.stats.wins import Wins
 from evaluations.visibility import can_see_judges, visible_comparisons
 
@@ -42,7 +43,7 @@ class Figure:
 
     @property
     def interval_text(self) -> str:
-        return "" if self.low is None or self.high is None else f" (95% CI {self.low * 100:.0f}–{self.high * 100:.0f})"
+        return "" if self.low is None or self.high is None else f" ({format_ci(self.low, self.high)})"
 
     @property
     def excludes_half(self) -> bool:

@@ -1,9 +1,9 @@
 // Shortcuts of the comparison list: j and k move, x selects, Enter opens. / is in palette.js.
 
+import { areSingleKeysOn, isTyping } from "./shortcuts.js";
+
 const rows = () => [...document.querySelectorAll("#list tbody tr")];
 const link = (row) => row?.querySelector(".snippet a");
-const isTyping = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
-const areSingleKeysOn = () => document.documentElement.dataset.singleKeys !== "off";
 
 const currentIndex = () => rows().findIndex((row) => row.contains(document.activeElement));
 

@@ -1,5 +1,7 @@
 // The command palette (Ctrl K or ⌘ K), and / for the search of the page.
 
+import { areSingleKeysOn, isTyping } from "./shortcuts.js";
+
 const dialog = document.getElementById("palette");
 const input = dialog.querySelector("input");
 const list = dialog.querySelector("ul");
@@ -94,8 +96,6 @@ const handleListKey = (event) => {
   event.preventDefault();
 };
 
-const isTyping = (target) => target.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
-const areSingleKeysOn = () => document.documentElement.dataset.singleKeys !== "off";
 const pageSearch = () => [...document.querySelectorAll("main input[type=search]")].find((field) => field.checkVisibility());
 
 const openSearch = () => {

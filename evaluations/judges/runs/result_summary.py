@@ -11,6 +11,7 @@ from evaluations.judges.runs.selectors import RunProgress
 from evaluations.models.runs import Call, Run
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.judge_tally import Standing
+from evaluations.stats.phrases import format_ci
 
 MAX_READ_ERRORS: Final = 1_000
 # What to do about a run whose calls ended in this state.
@@ -101,7 +102,7 @@ def describe_level(name: str, standings: tuple[Standing, ...]) -> str:
 def describe_rate(rate: Estimate) -> str:
     """“57%, 95% CI 44–68”; without an interval the share alone."""
     assert rate.value is not None
-    return f"{rate.value:.0%}" + (f", 95% CI {rate.ci95[0] * 100:.0f}–{rate.ci95[1] * 100:.0f}" if rate.ci95 else "")
+    return f"{rate.value:.0%}" + (f", {format_ci(*rate.ci95)}" if rate.ci95 else "")
 
 
 def is_undecided(rate: Estimate) -> bool:

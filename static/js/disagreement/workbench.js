@@ -1,8 +1,10 @@
 // Keys that resolve a disagreement: choose for the current aspect, save, go on. Off while someone types.
 
+import { areSingleKeysOn, isTyping } from "../shortcuts.js";
+
 const find = (selector) => document.querySelector(selector);
 const form = find("#resolve");
-const withAlt = find("#workbench").dataset.keys === "alt";
+const withAlt = !areSingleKeysOn();
 const aspects = form ? [...form.querySelectorAll(".aspect")] : [];
 const progress = find("#progress");
 
@@ -82,7 +84,6 @@ const ACTIONS = {
 
 // ---- from event to action
 
-const isTyping = (target) => target.matches("textarea, select, input:not([type='radio'], [type='checkbox']), [contenteditable]");
 const isControl = (target) => target.closest("button, a, summary");
 const isLetter = (key) => key.length === 1;
 

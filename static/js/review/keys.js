@@ -13,9 +13,10 @@ import {
   score,
   selectSide,
 } from "./choices.js";
-import { announce, find, pageData, panel, pluralize, scrollIntoView, stage } from "./page.js";
+import { announce, find, panel, pluralize, scrollIntoView, stage } from "./page.js";
 import { isHolding, prolong } from "./reveal.js";
 import { jumpToAnswer, scrollTexts } from "./scroll_sync.js";
+import { areSingleKeysOn, isTyping } from "../shortcuts.js";
 import { afterSync, isBusy } from "./steps.js";
 
 const CHOICES = { a: "A", ArrowLeft: "A", t: "tie", b: "B", ArrowRight: "B", x: "both_bad" };
@@ -119,10 +120,8 @@ const labelOf = (tool) => {
 
 // ---- from event to action
 
-const isField = (target) => target.closest("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]");
 const isControl = (target) => target.closest("button, a, summary");
 const isCharacter = (key) => key.length === 1 && key !== " ";
-const areSingleKeysOn = () => pageData().singleKeys === "on";
 
 // A letter is read from the character, or from the key's position on non-Latin layouts and with Alt.
 const keyOf = (event) => {
@@ -165,7 +164,7 @@ const leaveField = (field) => {
 
 const handleKeydown = (event) => {
   if (find("dialog[open]") || !find("#comparison")) return undefined;
-  if (isField(event.target)) {
+  if (isTyping(event.target)) {
     const ends = event.key === "Escape" || (event.key === "Enter" && event.target.closest(".reason") && !event.isComposing);
     if (ends && event.target.closest("#panel")) {
       event.preventDefault();
