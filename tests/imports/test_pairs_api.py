@@ -75,7 +75,7 @@ def test_queries_that_are_alike_are_listed_and_put_together(asking: ApiClient, e
     together = Query.objects.filter(cluster=put.json()["cluster"])
     assert {row.text for row in together} == {one["query"] for one in groups[0]["queries"]}
     again = asking.post("/evaluations/study/duplicates/together", {"group": groups[0]["group"]})
-    assert "one cluster already" in again.json()["detail"]
+    assert "already in one cluster" in again.json()["detail"]
 
 
 @pytest.mark.parametrize("group", ["x", "-1", str(2**63), "1.0"])

@@ -81,7 +81,7 @@ def test_a_picture_says_which_evaluation_it_is_of_and_by_which_filters(owner: Us
     everything = file(owner, "wins-rates-1-longest", form="json")
     assert subtitle(everything)[-1] == "Study study."
     filtered = file(owner, "wins-rates-1-longest", form="json", category="math", split_rule="drop")
-    assert subtitle(filtered)[-1] == "Study study; Category: math; Split majorities: are left out."
+    assert subtitle(filtered)[-1] == "Study study; Category: math; Split votes: excluded."
 
 
 def test_a_picture_of_a_reviewer_says_that_it_is_of_a_part(evaluation: Evaluation) -> None:
