@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -42,6 +42,7 @@ from evaluations.rubrics.selectors import (
     can_have_next_version,
     get_continuable_rubric_or_404,
     get_current_builtin,
+    get_spec_with_overall,
     list_rubrics_with_counts,
     list_versions,
     missing_placeholder_warnings,
@@ -136,6 +137,7 @@ def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         "judges": list(version.judges.current().order_by("name")),
         "can_be_continued": can_have_next_version(shown_rubric),
         "warnings": missing_placeholder_warnings(evaluation, spec),
+        "offers_overall": version == versions[0] and get_spec_with_overall(version) is not None,
         "has_newer_text": version == versions[0] and get_current_builtin(version) is not None,
     }
     return render(request, "rubric/rubric.html", context)
@@ -165,13 +167,18 @@ def rubric_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 
 
 NEXT_VERSION_TEMPLATE = "rubric_next/rubric_next.html"
+CHANGED_TEXTS: Final[Mapping[str, Callable[[RubricVersion], RubricSpec | None]]] = {
+    "builtin": get_current_builtin,
+    "overall": get_spec_with_overall,
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The editor; a POST with a ``step`` rearranges its lists or previews, any other writes the version.
 
-    ``?text=builtin`` starts from the current text of a built-in rubric instead of the latest version's.
+    ``?text=builtin`` starts from the current text of a built-in rubric instead of the latest version's,
+    ``?text=overall`` with Overall as the first aspect.
     """
     user = request.user
     rubric = get_continuable_rubric_or_404(user, slug, pk)
@@ -192,8 +199,8 @@ def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
         return f"{reverse('rubric', args=[slug, pk])}?version={version.number}"
 
     if request.method != "POST":
-        current = get_current_builtin(latest) if request.GET.get("text") == "builtin" else None
-        return open_editor(request, NEXT_VERSION_TEMPLATE, context, current or latest.spec())
+        changed = CHANGED_TEXTS.get(request.GET.get("text", ""), lambda version: None)(latest)
+        return open_editor(request, NEXT_VERSION_TEMPLATE, context, changed or latest.spec())
     return answer_editor(request, NEXT_VERSION_TEMPLATE, context, RubricKind(rubric.kind), write)
 
 
