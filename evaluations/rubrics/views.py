@@ -51,6 +51,7 @@ from evaluations.rubrics.services import create_builtin_rubric, create_next_vers
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 def render_editor(
@@ -313,10 +314,12 @@ def render_paste(
 @require_safe
 def rubrics(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
+    sorting = parse_sorting(request, SortColumn("created"), SortColumn("name", "name"))
     context = {
         "page": "rubrics",
         "evaluation": evaluation,
-        "page_of_rows": paginate(request, list_rubrics_with_counts(evaluation)),
+        "page_of_rows": paginate(request, list_rubrics_with_counts(evaluation), sorting=sorting),
+        "sorting": sorting,
         "asked": Evaluation.objects.select_related("review_rubric").get(pk=evaluation.pk).review_rubric,
     }
     return render(request, "rubrics/rubrics.html", context)

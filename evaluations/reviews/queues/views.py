@@ -48,6 +48,7 @@ from evaluations.web.forms import ReviewersForm, submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 @never_cache
@@ -215,13 +216,15 @@ def suggest_queue_name(evaluation: Evaluation) -> str:
 def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     archived = "archived" in request.GET
-    page = paginate(request, list_queues(evaluation, archived=archived), newest_first=True)
+    sorting = parse_sorting(request, SortColumn("created", descending=True), SortColumn("name", "name"))
+    page = paginate(request, list_queues(evaluation, archived=archived), sorting=sorting)
     statuses = get_queue_statuses(page.rows)
     context = {
         "page": "queues",
         "evaluation": evaluation,
         "page_of_rows": page,
         "rows": [statuses[queue.pk] for queue in page.rows],
+        "sorting": sorting,
         "default_queue": None if archived else get_default_queue_status(evaluation),
         "archived": archived,
         "any_archived": archived or list_queues(evaluation, archived=True).exists(),
