@@ -200,8 +200,9 @@ def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
         return f"{reverse('rubric', args=[slug, pk])}?version={version.number}"
 
     if request.method != "POST":
-        changed = CHANGED_TEXTS.get(request.GET.get("text", ""), lambda version: None)(latest)
-        return open_editor(request, NEXT_VERSION_TEMPLATE, context, changed or latest.spec())
+        change = CHANGED_TEXTS.get(request.GET.get("text", ""))
+        spec = (change(latest) if change else None) or latest.spec()
+        return open_editor(request, NEXT_VERSION_TEMPLATE, context, spec)
     return answer_editor(request, NEXT_VERSION_TEMPLATE, context, RubricKind(rubric.kind), write)
 
 

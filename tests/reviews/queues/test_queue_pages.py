@@ -266,6 +266,7 @@ def test_a_queue_without_reviews_is_deleted_from_its_page(client: Client, filled
 def test_a_queue_with_a_review_is_not_deleted(client: Client, filled: Evaluation, owner: User) -> None:
     made = make(client)
     comparison = take_next_comparison(owner, filled)
+    assert comparison is not None
     save_first_choices(owner, Comparison.objects.get(pk=comparison), choices=ALL_A, version=0)
     assert "Delete</button>" not in page(client, "queue", made.pk)
     answer = html_of(client.post(reverse("queue_delete", args=["study", made.pk]), follow=True))
