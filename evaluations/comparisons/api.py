@@ -76,7 +76,7 @@ from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
 PAGING_PARAMETERS: Final = ("cursor", "limit")
-SAVED_FILTER_PARAMETER: Final = "slice"
+SAVED_FILTER_PARAMETER: Final = "saved_filter"
 QUERY_PARAMETERS: Final = [
     {
         "name": name,
@@ -271,16 +271,16 @@ def serialize_tag_change(change: TagChange) -> TagStepOut:
 # ---- saved filters --------------------------------------------------------------------------------
 
 
-@operations.get_one("/evaluations/{slug:slug}/slices", Scope.READ, SavedFilterListOut)
-def list_slices(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
+@operations.get_one("/evaluations/{slug:slug}/saved-filters", Scope.READ, SavedFilterListOut)
+def list_saved_filters(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
     """List saved filters, which reports and exports can use."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     rows = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
     return SavedFilterListOut(items=[serialize_saved_filter(row) for row in rows])
 
 
-@operations.make("/evaluations/{slug:slug}/slices", Scope.WRITE, SavedFilterOut)
-def save_slice(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
+@operations.make("/evaluations/{slug:slug}/saved-filters", Scope.WRITE, SavedFilterOut)
+def save_filter(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return serialize_saved_filter(create_saved_filter(evaluation, body.name, parse_filter_json(body.filter), user=user))
@@ -300,15 +300,15 @@ def parse_filter_json(body: Mapping[str, object]) -> ComparisonFilter:
         raise InputRefused(str(refused), field=refused.field and f"filter.{refused.field}") from None
 
 
-@operations.change("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE, SavedFilterOut)
-def rename_slice(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
+@operations.change("/evaluations/{slug:slug}/saved-filters/{int:pk}", Scope.WRITE, SavedFilterOut)
+def rename_filter(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
     saved = get_saved_filter_or_404(request.user, slug, pk)
     rename_saved_filter(saved, body.name, user=request.user)
     return serialize_saved_filter(saved)
 
 
-@operations.remove("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE)
-def delete_slice(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+@operations.remove("/evaluations/{slug:slug}/saved-filters/{int:pk}", Scope.WRITE)
+def delete_filter(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     delete_saved_filter(get_saved_filter_or_404(request.user, slug, pk), user=request.user)
 
 

@@ -75,7 +75,7 @@ class ExportIn(StrictIn):
     where: dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]] = Field(
         default_factory=dict, description="export only comparisons with these values", examples=[{"category": "math"}]
     )
-    slice: Annotated[str, Field(max_length=80)] = ""
+    saved_filter: Annotated[str, Field(max_length=80)] = ""
     part: SplitPart | None = None
     split: SplitIn | None = None
     anonymise: bool = False

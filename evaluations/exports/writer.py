@@ -222,8 +222,8 @@ def read_export_rows(
 def filter_export_comparisons(
     evaluation: Evaluation, comparisons: "QuerySet[Comparison]", request: ExportRequest
 ) -> "QuerySet[Comparison]":
-    if request.sliced:
-        comparisons = apply_comparison_filter(comparisons, evaluation, request.sliced.comparison_filter)
+    if request.saved_filter:
+        comparisons = apply_comparison_filter(comparisons, evaluation, request.saved_filter.comparison_filter)
     comparisons = filter_by_values(comparisons, request.where)
     if request.part and request.split:
         comparisons = filter_by_split_part(comparisons, evaluation, request.split, request.part)

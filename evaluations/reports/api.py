@@ -30,7 +30,7 @@ from evaluations.web.requests import AuthenticatedRequest
 operations = OperationRouter(tags=["report"])
 FILTERS: Final = {
     "judge": "only these judges; may be given several times",
-    "slice": "the name of a slice",
+    "saved_filter": "the name of a saved filter",
     "category": "of the query",
     "candidate_1": "only comparisons of this candidate",
     "candidate_2": "against this one",

@@ -84,8 +84,8 @@ def describe_votes(rules: ReportRules) -> str:
 
 def describe_comparisons(rules: ReportRules) -> str:
     sentences = []
-    if rules.sliced:
-        sentences.append(f"Only comparisons of the saved filter {rules.sliced.in_words()}.")
+    if rules.saved_filter:
+        sentences.append(f"Only comparisons of the saved filter {rules.saved_filter.in_words()}.")
     if rules.part:
         sentences.append(
             f"Only the {rules.part} part of the evaluation's split (80% of clusters train, 10% dev, 10% test; clusters "

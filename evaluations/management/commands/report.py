@@ -51,7 +51,7 @@ class Command(ProductCommand):
         parser.add_argument("--json", action="store_true", help="every number, as JSON")
         parser.add_argument("--raters", default="*", metavar="GLOB", help="only raters of such a name")
         add_where_argument(parser)
-        parser.add_argument("--slice", metavar="NAME", help="only comparisons of this slice")
+        parser.add_argument("--saved-filter", metavar="NAME", help="only comparisons that match this saved filter")
         parser.add_argument(
             "--part", choices=list(SplitPart), type=SplitPart, help="only this part of the evaluation's own split"
         )
@@ -70,7 +70,7 @@ class Command(ProductCommand):
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        report = compute_report(slug, parse_report_rules(options), options["slice"], everything=options["json"])
+        report = compute_report(slug, parse_report_rules(options), options["saved_filter"], everything=options["json"])
         if options["json"]:
             self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
         else:
@@ -104,10 +104,10 @@ def parse_day(text: str) -> date:
         raise ArgumentTypeError(f"“{text}” is no day: write it as 2026-01-31") from None
 
 
-def compute_report(slug: str, rules: ReportRules, slice_name: str | None, *, everything: bool) -> Report:
+def compute_report(slug: str, rules: ReportRules, saved_filter_name: str | None, *, everything: bool) -> Report:
     evaluation = find_evaluation(slug)
-    if slice_name:
-        rules = replace(rules, sliced=get_saved_filter(evaluation, slice_name).named)
+    if saved_filter_name:
+        rules = replace(rules, saved_filter=get_saved_filter(evaluation, saved_filter_name).named)
     return get_full_report(evaluation, rules, parts=ALL_PARTS if everything else TEXT_PARTS)
 
 
