@@ -58,7 +58,7 @@ class ExportFormatList(Schema):
 
 
 class SplitIn(StrictIn):
-    seed: Annotated[str, Field(max_length=100)] = Field("", description="empty for the evaluation's own")
+    seed: Annotated[str, Field(max_length=100)] = Field("", description="default: the evaluation's own")
     train: Annotated[int, Field(ge=0, le=100)] = 80
     dev: Annotated[int, Field(ge=0, le=100)] = 10
     test: Annotated[int, Field(ge=0, le=100)] = 10

@@ -248,5 +248,5 @@ def failed_call_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     calls = max((report.failed for report in by_aspect.values()), key=lambda failed: failed.calls)
     remarks = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
     if calls.elsewhere:
-        remarks.append(f"{count_phrase(calls.elsewhere, 'call')} failed on aspects on which it has no verdict.")
+        remarks.append(f"{count_phrase(calls.elsewhere, 'call')} failed on aspects without a verdict.")
     return remarks

@@ -160,7 +160,7 @@ def test_it_is_refused_while_a_run_is_under_way(evaluation: Evaluation) -> None:
     judge = make_judge_rater(evaluation, "judge").judge
     assert judge is not None
     Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.RUNNING)
-    with pytest.raises(InputRefused, match="is under way: pause or cancel it, then back up"):
+    with pytest.raises(InputRefused, match="is in progress. Pause or cancel it, then back up"):
         start_export(evaluation, written_as="backup", user=None)
     assert not work_once("export", waiting.pk)
     waiting.refresh_from_db()

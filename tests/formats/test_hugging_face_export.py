@@ -122,7 +122,7 @@ def test_the_card_says_what_is_in_it_and_what_is_not(tmp_path: Path) -> None:
     assert "````\nWhat ```this``` is.\n````" in body
     assert "| safety | No \\| harm |" in body
     assert "| safety | people | Krippendorff's alpha | 0.61 | 0.40 to 0.77 | 120 |" in body
-    assert "| no\\_label | an aspect that is needed has no label | 1 |" in body
+    assert "| without a label | 1 |" in body
     assert "**`safety`**" in body
     assert "2 people and 1 judge said" in body
 
@@ -132,7 +132,7 @@ def test_a_derived_choice_is_called_so() -> None:
     configs = [CardConfig("preferences", "", {"train": ("train.parquet", 1)}, [])]
     told = dataset_card(CardFacts("Study"), how, configs, ExportCounts())
     assert "`derived:majority_of_aspects`" in told
-    assert "no rater was asked this one question" in told
+    assert "Raters were not asked this question directly" in told
 
 
 def test_a_size_is_said_in_the_words_of_the_hub() -> None:

@@ -33,7 +33,7 @@ def test_each_way_is_counted_before_anything_is_made(asking: ApiClient, three: E
     assert counted(asking) == {"all": 4, "baseline": 2, "random": counted(asking)["random"]}
     assert counted(asking, "?baseline=gamma")["baseline"] == 4
     assert counted(asking, "?pairs_each=3")["random"] == 4
-    assert "need candidates with verdicts" in asking.get("/evaluations/study/pairs").json()["unranked_because"]
+    assert "needs verdicts or scores" in asking.get("/evaluations/study/pairs").json()["unranked_because"]
     assert Comparison.objects.count() == 2
 
 
@@ -75,7 +75,7 @@ def test_queries_that_are_alike_are_listed_and_put_together(asking: ApiClient, e
     together = Query.objects.filter(cluster=put.json()["cluster"])
     assert {row.text for row in together} == {one["query"] for one in groups[0]["queries"]}
     again = asking.post("/evaluations/study/duplicates/together", {"group": groups[0]["group"]})
-    assert "one cluster already" in again.json()["detail"]
+    assert "already in one cluster" in again.json()["detail"]
 
 
 @pytest.mark.parametrize("group", ["x", "-1", str(2**63), "1.0"])

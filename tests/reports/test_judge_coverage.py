@@ -94,12 +94,12 @@ def test_failures_on_an_aspect_without_any_verdict_are_told(evaluation: Evaluati
         evaluation, *[verdict_row(f"q{number}", aspect="depth", choice="truncated", **of_judge) for number in range(3)]
     )
     found = reported(evaluation)
-    assert "3 calls failed on aspects on which it has no verdict." in found.judges["gpt"].sentence
+    assert "3 calls failed on aspects without a verdict." in found.judges["gpt"].sentence
     failed = found.aspects["tone"].judges["gpt"].failed
     assert (failed.calls, failed.elsewhere, failed.in_words) == (0, 3, "")
     out = StringIO()
     call_command("report", "study", stdout=out)
-    assert "gpt: 3 calls failed on aspects on which it has no verdict" in out.getvalue()
+    assert "gpt: 3 calls failed on aspects without a verdict" in out.getvalue()
 
 
 def test_the_sentence_says_that_missing_verdicts_count_as_ties(evaluation: Evaluation) -> None:

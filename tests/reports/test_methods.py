@@ -112,7 +112,7 @@ def test_votes_that_are_left_out_are_counted() -> None:
         "comparisons that were picked and not drawn at random."
     ) in told
     call_command("report", "study", stdout=(out := StringIO()))
-    assert "left out: 1 votes of reviews that saw the judge first" in out.getvalue()
+    assert "excluded: 1 votes of reviewers who saw the judge first" in out.getvalue()
 
 
 def test_where_no_tie_is_offered_the_paragraph_says_that_splits_are_left_out() -> None:

@@ -47,7 +47,7 @@ class Command(ProductCommand):
         parser.add_argument("--samples", type=int, default=1, metavar="N", help="samples per comparison")
         parser.add_argument("--saved-filter", metavar="NAME", help="only comparisons that match this saved filter")
         parser.add_argument(
-            "--limit", type=int, metavar="N", help="only so many comparisons or responses, in review order"
+            "--limit", type=int, metavar="N", help="at most this many comparisons or responses, in review order"
         )
         parser.add_argument("--budget", metavar="USD", help="hard cap per run (needs a price)")
         parser.add_argument("--ask-failures-again", action="store_true", help="also retry unusable answers")
