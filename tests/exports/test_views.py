@@ -294,4 +294,4 @@ def test_the_file_holds_what_was_said(owner: User, comparison: Comparison) -> No
     (line,) = post(owner).getvalue().splitlines()
     row = json.loads(line)
     assert row["labels"]["clarity"]["choice"] == "A"
-    assert row["judges"][0]["remark"] == "baseline, not an LLM"
+    assert row["judges"][0]["remark"] == "rule-based"

@@ -77,7 +77,7 @@ def test_without_json_it_prints_a_table_that_a_person_can_read(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "study: 1 comparison"
     row = lines[lines.index("Clarity") + 2]
-    assert row.startswith("longest (baseline, not an LLM), people")
+    assert row.startswith("longest (rule-based), people")
     assert row.split()[-9:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "1", "0", "0"]
     assert any(line.startswith("n/a: Both sides made the same one choice") for line in lines)
     assert "no CI: An interval needs two clusters or more." in lines
@@ -160,7 +160,7 @@ def test_columns_stand_below_each_other_whatever_script_a_name_is_in(
     table = lines[lines.index("Clarity") + 1 :]
     head = len(table[0])
     for shown, width in NAMES.values():
-        (line,) = (one for one in table if one.startswith(f"{shown} (baseline, not an LLM), people  "))
+        (line,) = (one for one in table if one.startswith(f"{shown} (rule-based), people  "))
         assert len(line) - len(shown) + width == head
     assert not set("\t\x1b\u202e").intersection(printed_text)
 

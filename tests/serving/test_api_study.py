@@ -97,7 +97,7 @@ def test_from_the_first_file_to_the_labels(product: Product, owner: Program) -> 
 
     report = owner("GET", f"{at}/report", params={"aspect": "clarity"})
     assert report["comparisons"] == 3 * QUERIES
-    assert report["judges"]["longest"]["label"] == "baseline, not an LLM"
+    assert report["judges"]["longest"]["label"] == "rule-based"
     one, other = exported(owner, at, {"format": "jsonl", "saved_filter": "the hard ones"})
     assert (one["labels"]["clarity"]["choice"], one["labels"]["clarity"]["source"]) == ("tie", "adjudicated")
     assert (other["labels"]["clarity"]["choice"], other["labels"]["clarity"]["source"]) == (None, "split")
