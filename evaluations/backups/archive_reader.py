@@ -39,7 +39,7 @@ class BackupArchive:
             self._entries = {entry.filename: entry for entry in self._zip.infolist()}
             self.manifest = self._read_manifest()
         except (*ARCHIVE_ERRORS, ValueError, RecursionError):
-            raise self.refusal("it is damaged, or no ZIP at all") from None
+            raise self.refusal("it is damaged or not a ZIP") from None
         if not isinstance(self.manifest, dict) or self.manifest.get("kind") != BACKUP_KIND:
             raise self.refusal("it is not a judgeweb backup: the manifest has no format name")
         if self.manifest.get("version") == 1:
@@ -61,7 +61,7 @@ class BackupArchive:
     def _read_manifest(self) -> Any:
         entry = self._entries.get(MANIFEST_NAME)
         if entry is None or entry.file_size > MAX_MANIFEST_BYTES:
-            raise self.refusal("it is no backup of judgeweb: it has no manifest")
+            raise self.refusal("it is not a judgeweb backup: it has no manifest")
         return json.loads(self._zip.read(entry))
 
     def read_lines(self, table: BackupTable) -> Iterator[list[Any]]:

@@ -231,11 +231,11 @@ def refuse_if_busy(evaluation: Evaluation) -> None:
     """Refuse to back up an evaluation with unfinished jobs or runs, which could not continue on two sites."""
     runs = Run.objects.filter(evaluation=evaluation, state__in=(RunState.PLANNING, RunState.RUNNING))
     if run := runs.first():
-        raise InputRefused(f"Run {run.pk} of “{run.judge}” is under way: pause or cancel it, then back up.")
+        raise InputRefused(f"Run {run.pk} of “{run.judge}” is in progress. Pause or cancel it, then back up.")
     if Batch.objects.filter(run__evaluation=evaluation, state__in=OPEN_BATCH_STATES).exists():
-        raise InputRefused("A batch of a run has not come back yet: wait for it, then back up.")
+        raise InputRefused("A batch of a run is still in progress. Wait for it, then back up.")
     if Call.all_rows.filter(run__evaluation=evaluation, state=CallState.RUNNING).exists():
-        raise InputRefused("Requests of a paused run are still in flight: wait a moment, then back up.")
+        raise InputRefused("Requests of a paused run are still in flight. Wait a moment, then back up.")
 
 
 def save_tables(evaluation: Evaluation, folder: Path, noted: RowsRead) -> dict[str, object]:

@@ -153,7 +153,7 @@ def restore_backup(file: BinaryIO, *, name: str, slug: str = "", owner: User | N
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise backup.refusal("its manifest is damaged") from None
     except SuspiciousFileOperation:
-        raise backup.refusal("a file in it is named so that it would lie elsewhere") from None
+        raise backup.refusal("a file in it has an unsafe name") from None
     except (IntegrityError, DataError) as error:
         raise backup.refusal(f"its rows contradict each other ({' '.join(str(error).split())[:200]})") from error
 
@@ -224,9 +224,9 @@ def save_backup(
 
 def refuse_unusable_slug(slug: str) -> None:
     if slug != slugify(slug) or not slug:
-        raise InputRefused(f"“{slug}” cannot be a short name: use lower-case letters, digits and hyphens.")
+        raise InputRefused(f"“{slug}” is not a URL name. Use lowercase letters, digits and hyphens.")
     if Evaluation.objects.filter(slug=slug).exists():
-        raise InputRefused(f"There is an evaluation “{slug}” here already: give the restored one another with --slug.")
+        raise InputRefused(f"An evaluation “{slug}” already exists. Choose another URL name with --slug.")
 
 
 def create_restored_evaluation(columns_in_backup: JsonMapping, slug: str) -> Evaluation:

@@ -26,7 +26,7 @@ from evaluations.charts.vega_lite import (
     select_drawable,
 )
 
-AGREEMENT_SHARE: Final = make_share_quantity("Share that agrees with people")
+AGREEMENT_SHARE: Final = make_share_quantity("Agreement with reviewers")
 CONFIDENCE_SHARE: Final = make_share_quantity("Mean confidence of the judge")
 CALIBRATION_PIXELS: Final = 320
 # Between two judges that are equally sure: this share of the axis, so that one does not hide the other.

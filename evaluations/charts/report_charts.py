@@ -43,8 +43,8 @@ JUDGE_SERIES = "judge"
 MARKUP_NAMES = {"any": "any Markdown", "emphasis": "bold or italics"}
 
 BIAS_RULE = (
-    "Without ties. People are their majority; beside it the judge is over the same comparisons, alone over all. Nobody "
-    "reads a comparison in both orders, so people have no number for the order."
+    "Without ties. Reviewers are their majority. With reviewers, the judge is shown over the same comparisons, else "
+    "over all. No reviewer reads a comparison in both orders, so reviewers have no value for the order."
 )
 
 
@@ -71,24 +71,22 @@ def iterate_tendency_estimates(label: str, tendency: BiasTendency) -> Iterator[P
 # In points, because a percentage would be read as relative to one of the two shares.
 DIFFERENCE_QUANTITY: Final = Quantity("Difference in agreement, points", (-1.0, 1.0), is_in_points=True)
 
-SAME_ITEMS_RULE = (
-    "With the majority of people, splits left out, on the comparisons on which both judges have a verdict."
-)
+SAME_ITEMS_RULE = "With the reviewer majority, excluding splits, on comparisons with verdicts of both judges."
 
 WEIGHTS_RULE = (
-    "The weight that the judge put on A, from the probabilities of its labels, against how often people chose A; a tie "
-    "is half. On the dashed line both are the same."
+    "The judge's weight on A, from its label probabilities, vs. how often reviewers chose A; a tie counts as half. On "
+    "the dashed line both are equal."
 )
 
 
 def build_difference_chart(compared: Sequence[ComparedJudges], names: Mapping[str, str], theme: Theme) -> Chart:
     """``names``: of aspects by key."""
     estimates = [
-        build_estimate(names.get(key, key), f"{two.first} less {two.second}", compared_aspect.comparison.difference)
+        build_estimate(names.get(key, key), f"{two.first} − {two.second}", compared_aspect.comparison.difference)
         for two in compared
         for key, compared_aspect in two.aspects.items()
     ]
-    caption = Caption("judges-differences", "Which judge agrees more with people", SAME_ITEMS_RULE)
+    caption = Caption("judges-differences", "Which judge agrees more with reviewers", SAME_ITEMS_RULE)
     return build_forest_chart(caption, estimates, DIFFERENCE_QUANTITY, theme, row_name="Aspect", neutral=0.0)
 
 
@@ -104,23 +102,23 @@ def iterate_confidence_charts(
         if part.n
     ]
     if binned:
-        caption = Caption("judges-confidence", f"Is each judge as sure as it is right, on {aspect}?", WEIGHTS_RULE)
+        caption = Caption("judges-confidence", f"Calibration on {aspect}", WEIGHTS_RULE)
         yield build_calibration_chart(caption, binned, theme)
 
 
-OTHERS_RULE = "“people” is agreement with the majority of the other people on the same comparison."
+OTHERS_RULE = "“reviewers” is agreement with the majority of the other reviewers on the same comparison."
 
 VOTES_RULE = (
-    "Votes are dated by their first choice. “people” is how often another vote on the same comparison is the same."
+    "Votes are dated by their first choice. “reviewers” is how often another vote on the same comparison agrees."
 )
 
 
 def build_people_charts(people: AspectPeople, aspect: str, theme: Theme) -> list[Chart]:
     if not people.reviewers:
         return []
-    caption = Caption("people-reviewers", f"Agreement of each person on {aspect}", OTHERS_RULE)
+    caption = Caption("people-reviewers", f"Agreement of each reviewer on {aspect}", OTHERS_RULE)
     estimates = list(iterate_reviewer_estimates(people.reviewers))
-    chart = build_forest_chart(caption, estimates, make_share_quantity("Agreement"), theme, row_name="Person")
+    chart = build_forest_chart(caption, estimates, make_share_quantity("Agreement"), theme, row_name="Reviewer")
     return [chart, *iterate_timeline_charts(people.timeline, aspect, theme)]
 
 
@@ -147,7 +145,7 @@ def iterate_point_estimates(point: TimelinePoint) -> Iterator[Dated]:
         yield Dated(day, build_estimate(label, judge, number))
 
 
-SCORES_RULE = "Each judge against the mean of people’s scores; each person against the mean of the other people’s."
+SCORES_RULE = "Each judge vs. the mean of the reviewers’ scores; each reviewer vs. the mean of the other reviewers."
 
 
 def build_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> list[Chart]:
@@ -174,9 +172,9 @@ def iterate_score_estimates(series: str, agreement: ScoreAgreement) -> Iterator[
 
 
 JUDGE_ALONE = "judge alone"
-JUDGE_CORRECTED = "judge corrected by people"
+JUDGE_CORRECTED = "judge corrected by reviewers"
 TIES_RULE = "A tie counts as half a win."
-RANKING_RULE = "Bradley–Terry, a tie counts as half a win each."
+RANKING_RULE = "Bradley–Terry; a tie counts as half a win each."
 
 
 def build_win_charts(wins: Wins, aspect: str, theme: Theme) -> list[Chart]:
@@ -193,9 +191,9 @@ def build_win_charts(wins: Wins, aspect: str, theme: Theme) -> list[Chart]:
 def iterate_judge_win_charts(
     wins: Wins, of_judge: JudgeWins, judge: str, names: dict[str, str], aspect: str, theme: Theme
 ) -> Iterator[Chart]:
-    rates = Caption(f"wins-rates-{names[judge]}", f"Win rates on {aspect}: people and {judge}", TIES_RULE)
+    rates = Caption(f"wins-rates-{names[judge]}", f"Win rates on {aspect}: reviewers and {judge}", TIES_RULE)
     yield build_win_rate_chart(rates, list(iterate_win_estimates(of_judge.rates)), theme)
-    scores = Caption(f"wins-ranking-{names[judge]}", f"Ranking on {aspect}: people and {judge}", RANKING_RULE)
+    scores = Caption(f"wins-ranking-{names[judge]}", f"Ranking on {aspect}: reviewers and {judge}", RANKING_RULE)
     if standings := list(iterate_standings(wins, of_judge)):
         yield build_ranking_chart(scores, standings, theme)
 
@@ -216,20 +214,20 @@ def iterate_standings(wins: Wins, of_judge: JudgeWins) -> Iterator[Ranked]:
 
 def iterate_people_win_charts(wins: Wins, aspect: str, theme: Theme) -> Iterator[Chart]:
     estimates = [build_estimate(candidate, PEOPLE_SERIES, rate) for candidate, rate in wins.people.items()]
-    rates = Caption("wins-rates", f"Win rates on {aspect}, as people say", TIES_RULE)
+    rates = Caption("wins-rates", f"Win rates on {aspect}, by reviewers", TIES_RULE)
     yield build_win_rate_chart(rates, estimates, theme)
     if ranked := [build_ranked(name, PEOPLE_SERIES, standing) for name, standing in wins.ranking.standings.items()]:
-        scores = Caption("wins-ranking", f"Ranking on {aspect}, as people say", RANKING_RULE)
+        scores = Caption("wins-ranking", f"Ranking on {aspect}, by reviewers", RANKING_RULE)
         yield build_ranking_chart(scores, ranked, theme)
 
 
 CEILING_RULE: Final = (
-    "Each person is left out in turn: that person and the judge are measured against the majority of the remaining "
-    "people, on the same comparisons, ties kept."
+    "Leave-one-out: each reviewer and the judge are compared with the majority of the other reviewers on the same "
+    "comparisons, with ties."
 )
 
-ALONE_RULE: Final = "With the majority of people, ties kept."
-EACH_PERSON_RULE: Final = "Each person with the majority of the others, ties kept."
+ALONE_RULE: Final = "With the reviewer majority, with ties."
+EACH_PERSON_RULE: Final = "Each reviewer with the majority of the others, with ties."
 
 
 def build_report_charts(report: Report, part: ReportPart, aspect: str, theme: Theme = PAGE_THEME) -> list[Chart]:

@@ -8,7 +8,7 @@ from evaluations.domain.json_values import JsonDict, JsonMapping
 
 Json = JsonDict
 
-PEOPLE_SERIES: Final = "people"
+PEOPLE_SERIES: Final = "reviewers"
 # Series differ in shape and position first, and in color only in addition. People are always the diamond.
 SHAPES: Final = ("diamond", "circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right")
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2])

@@ -76,7 +76,7 @@ from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["comparisons"])
 PAGING_PARAMETERS: Final = ("cursor", "limit")
-SAVED_FILTER_PARAMETER: Final = "slice"
+SAVED_FILTER_PARAMETER: Final = "saved_filter"
 QUERY_PARAMETERS: Final = [
     {
         "name": name,
@@ -116,7 +116,7 @@ def parse_filters(request: AuthenticatedRequest, evaluation: Evaluation) -> list
     sees_all, sees_judges = is_allowed(user, Action.SEE_ALL, evaluation), can_see_judges(user, evaluation)
     saved = str(sent.pop(SAVED_FILTER_PARAMETER, [""])[-1]) if sees_all else ""
     for name in sent.keys() - list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges):
-        raise InputRefused(f"There is no filter “{name[:60]}” here for you.", field=name)
+        raise InputRefused(f"You cannot use a filter “{name[:60]}” here.", field=name)
     comparison_filter = parse_filter(
         {name: sent.getlist(name) if name in REPEATABLE_PARAMETERS else sent[name] for name in sent}
     )
@@ -199,8 +199,8 @@ def give_comparisons(request: AuthenticatedRequest, slug: str, body: AssignIn) -
 
 def refuse_unknown_comparisons(evaluation: Evaluation, ids: Sequence[int]) -> None:
     if Comparison.objects.filter(evaluation=evaluation, pk__in=ids).count() < len(set(ids)):
-        fault = FieldError("body.comparisons", "One of these is no comparison here.")
-        raise Problem("invalid", "One of these is no comparison here. Nothing was done.", faults=[fault])
+        fault = FieldError("body.comparisons", "One of these comparisons does not exist here.")
+        raise Problem("invalid", "One of these comparisons does not exist here. Nothing was done.", faults=[fault])
 
 
 # ---- tags ----------------------------------------------------------------------------------
@@ -271,16 +271,16 @@ def serialize_tag_change(change: TagChange) -> TagStepOut:
 # ---- saved filters --------------------------------------------------------------------------------
 
 
-@operations.get_one("/evaluations/{slug:slug}/slices", Scope.READ, SavedFilterListOut)
-def list_slices(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
+@operations.get_one("/evaluations/{slug:slug}/saved-filters", Scope.READ, SavedFilterListOut)
+def list_saved_filters(request: AuthenticatedRequest, slug: str) -> SavedFilterListOut:
     """List saved filters, which reports and exports can use."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     rows = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
     return SavedFilterListOut(items=[serialize_saved_filter(row) for row in rows])
 
 
-@operations.make("/evaluations/{slug:slug}/slices", Scope.WRITE, SavedFilterOut)
-def save_slice(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
+@operations.make("/evaluations/{slug:slug}/saved-filters", Scope.WRITE, SavedFilterOut)
+def save_filter(request: AuthenticatedRequest, slug: str, body: SavedFilterIn) -> SavedFilterOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.TAG)
     return serialize_saved_filter(create_saved_filter(evaluation, body.name, parse_filter_json(body.filter), user=user))
@@ -291,8 +291,10 @@ def parse_filter_json(body: Mapping[str, object]) -> ComparisonFilter:
     for name, value in body.items():
         is_tags = name == "tag" and isinstance(value, list) and all(isinstance(tag, str) for tag in value)
         if not (is_tags or isinstance(value, str | bool | int)):
-            fault = FieldError(f"body.filter.{name}", "A value is a text, true or a number; of tags a list of texts.")
-            raise Problem("invalid", "The filter cannot be read. Nothing was done.", faults=[fault])
+            fault = FieldError(
+                f"body.filter.{name}", "A value must be a string, true or a number; for tags a list of strings."
+            )
+            raise Problem("invalid", "The filter is invalid. Nothing was done.", faults=[fault])
     texts = {name: value if name == "tag" or value is True else str(value) for name, value in body.items()}
     try:
         return parse_filter(texts)
@@ -300,15 +302,15 @@ def parse_filter_json(body: Mapping[str, object]) -> ComparisonFilter:
         raise InputRefused(str(refused), field=refused.field and f"filter.{refused.field}") from None
 
 
-@operations.change("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE, SavedFilterOut)
-def rename_slice(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
+@operations.change("/evaluations/{slug:slug}/saved-filters/{int:pk}", Scope.WRITE, SavedFilterOut)
+def rename_filter(request: AuthenticatedRequest, slug: str, pk: int, body: NamePatch) -> SavedFilterOut:
     saved = get_saved_filter_or_404(request.user, slug, pk)
     rename_saved_filter(saved, body.name, user=request.user)
     return serialize_saved_filter(saved)
 
 
-@operations.remove("/evaluations/{slug:slug}/slices/{int:pk}", Scope.WRITE)
-def delete_slice(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+@operations.remove("/evaluations/{slug:slug}/saved-filters/{int:pk}", Scope.WRITE)
+def delete_filter(request: AuthenticatedRequest, slug: str, pk: int) -> None:
     delete_saved_filter(get_saved_filter_or_404(request.user, slug, pk), user=request.user)
 
 

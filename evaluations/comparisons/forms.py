@@ -111,7 +111,7 @@ class FilterForm(forms.Form):
     FREQUENT: Final = ("q", "category", "candidate", "against")
     RARE: Final = (
         *("aspect", "choice", "rater", "reviews", "disagreement", "judge_failed", "flagged", "tag", "origin"),
-        *("import", "slice"),
+        *("import", "saved_filter"),
     )
 
     def __init__(
@@ -126,8 +126,10 @@ class FilterForm(forms.Form):
         super().__init__(data)
         self.evaluation = evaluation
         self.fields["import"] = forms.ChoiceField(required=False, label="Import")
-        self.fields["slice"] = forms.ChoiceField(required=False, label="Saved filter")
-        usable = {*list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges), *(["slice"] if sees_all else [])}
+        self.fields["saved_filter"] = forms.ChoiceField(required=False, label="Saved filter")
+        usable = set(list_usable_parameters(sees_all=sees_all, sees_judges=sees_judges))
+        if sees_all:
+            usable.add("saved_filter")
         if in_cell:  # the cell determines whose choice on which aspect
             usable -= {"aspect", "choice", "rater"}
         for name in self.fields.keys() - usable:
@@ -151,7 +153,7 @@ class FilterForm(forms.Form):
         self.set_names("against", "any model", candidates if len(candidates) > 1 else [])
         self.set_names("tag", None, self.tags)
         self.saved_filters = {saved.name: saved for saved in SavedFilter.objects.filter(**here).order_by("name")}
-        self.set_names("slice", "all comparisons", self.saved_filters)
+        self.set_names("saved_filter", "all comparisons", self.saved_filters)
         imports = Import.objects.filter(**here, state="done").order_by("-pk").values_list("pk", "file_name")
         self.set_options("import", "any", [(str(pk), f"{pk}: {name}") for pk, name in imports[:MAX_OPTIONS]])
         aspects = Aspect.objects.filter(**here).order_by("slot").values_list("key", "name")
@@ -182,7 +184,7 @@ class FilterForm(forms.Form):
         try:
             if cleaned.get("q"):
                 parse_search_text(cleaned["q"])
-            self.filter = parse_filter({name: value for name, value in cleaned.items() if name != "slice"})
+            self.filter = parse_filter({name: value for name, value in cleaned.items() if name != "saved_filter"})
         except InputRefused as refused:
             add_refusal(self, refused)
         return cleaned
@@ -191,8 +193,8 @@ class FilterForm(forms.Form):
         """The filter; an invalid form filters nothing."""
         return self.filter if self.is_valid() else ComparisonFilter()
 
-    def sliced(self) -> NamedFilter | None:
-        name = self.cleaned_data.get("slice") if self.is_valid() else None
+    def get_saved_filter(self) -> NamedFilter | None:
+        name = self.cleaned_data.get("saved_filter") if self.is_valid() else None
         return self.saved_filters[name].named if name else None
 
     def frequent(self) -> list[forms.BoundField]:

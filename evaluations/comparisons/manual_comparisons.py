@@ -64,7 +64,7 @@ def refuse_unusable_texts(written: ManualComparison) -> None:
         for field, text in asdict(written).items():
             refuse_unstorable(text, f"The {field.replace('_', ' ')}")
     except RowRefused as error:
-        raise InputRefused(f"{error}: no database keeps it. Take it out.") from error
+        raise InputRefused(f"{error}, which cannot be stored. Remove it.") from error
 
 
 @transaction.atomic
@@ -78,7 +78,7 @@ def store_manual_comparison(evaluation: Evaluation, written: ManualComparison, u
     )
     same = Comparison.objects.filter(response_a=comparison.response_a, response_b=comparison.response_b).first()
     if same is not None:
-        raise InputRefused(f"This comparison is here already, as number {same.pk}.")
+        raise InputRefused(f"This comparison already exists as number {same.pk}.")
     comparison.save()
     add_to_search_index([comparison])
     Evaluation.objects.filter(pk=evaluation.pk).update(comparisons_changed_at=Now())
@@ -98,7 +98,9 @@ def get_or_create_query(evaluation: Evaluation, written: ManualComparison) -> Qu
     query = Query.objects.filter(evaluation=evaluation, sha256=sha256).order_by("pk").first()
     if query is not None:
         if written.category not in ("", query.category):
-            raise InputRefused(f"This query is here already, in the category “{query.category or '–'}”: use that one.")
+            raise InputRefused(
+                f"This prompt already exists in the category “{query.category or '–'}”. Use that category."
+            )
         return query
     key = f"by-hand-{sha256[:16]}"
     query = Query(

@@ -79,6 +79,6 @@ def build_filter_form(request: AuthenticatedRequest, evaluation: Evaluation) -> 
 
 def list_filters(form: FilterForm) -> list[ComparisonFilter]:
     """The filters that must all match: the form's own, and the saved filter it is limited to."""
-    sliced = form.sliced()
-    filters = (form.to_filter(), sliced.comparison_filter if sliced else ComparisonFilter())
+    saved_filter = form.get_saved_filter()
+    filters = (form.to_filter(), saved_filter.comparison_filter if saved_filter else ComparisonFilter())
     return [comparison_filter for comparison_filter in filters if comparison_filter]

@@ -42,7 +42,7 @@ class ComparisonIn(StrictIn):
 
 
 class AssignedOut(Schema):
-    comparisons: int = Field(description="how many were given to how many people, together")
+    comparisons: int = Field(description="how many assignments were made, over all reviewers")
     reviewed_already: int
     waiting_already: int
 
@@ -69,7 +69,7 @@ class TaggingIn(StrictIn):
 
 class TagJobIn(StrictIn):
     name: Annotated[str, Field(min_length=1, max_length=60)]
-    filter: JsonDict = Field(description="as the list of comparisons takes it; empty: all")
+    filter: JsonDict = Field(description="parameters as in the list of comparisons; empty for all")
     takes_away: bool = False
 
 
@@ -79,7 +79,7 @@ class TagJobOut(Schema):
 
 
 class TagStepOut(Schema):
-    step: int = Field(description="to be undone by")
+    step: int = Field(description="for undoing it")
     name: str
     changed: int
 
@@ -101,7 +101,7 @@ class SavedFilterListOut(Schema):
 
 class SavedFilterIn(StrictIn):
     name: Annotated[str, Field(min_length=1, max_length=80)]
-    filter: JsonDict = Field(examples=[{"category": "math"}], description="as the list of comparisons takes it")
+    filter: JsonDict = Field(examples=[{"category": "math"}], description="parameters as in the list of comparisons")
 
 
 class NamePatch(StrictIn):

@@ -214,7 +214,7 @@ def get_saved_filter(evaluation: Evaluation, name: str) -> SavedFilter:
         names = list(SavedFilter.objects.filter(evaluation=evaluation).order_by("name").values_list("name", flat=True))
         first = ", ".join(f"“{other}”" for other in names[:MAX_NAMED_FILTERS])
         others = " and others" if len(names) > MAX_NAMED_FILTERS else ""
-        hint = f"there are {first}{others}" if names else "none is saved yet; save one on the page of comparisons"
+        hint = f"there are {first}{others}" if names else "none is saved yet; save one on the comparisons page"
         raise InputRefused(f"There is no saved filter “{name}” here: {hint}.")
     return saved
 

@@ -8,7 +8,7 @@ from typing import Final
 from evaluations.domain.errors import InputRefused
 
 DISK_FULL_SENTENCE: Final = (
-    "The server’s disk is almost full. Nothing was stored. Ask the person who runs the server to make room."
+    "The server’s disk is almost full. Nothing was saved. Ask the server’s administrator to free space."
 )
 
 

@@ -14,7 +14,7 @@ class JudgeKind(StrEnum):
     IMPORTED = "imported"
 
 
-BASELINE_REMARK: Final = "baseline, not an LLM"  # shown with the name of every rule judge
+BASELINE_REMARK: Final = "rule-based"  # shown with the name of every rule judge
 # Descriptions of the rule judges by their model names.
 RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
     "longest": "the longer response wins every aspect; a difference of 5% or less is a tie",

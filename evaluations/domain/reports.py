@@ -63,8 +63,8 @@ class ReportRules:
     """The rules of a report. ``where``: conditions, as pairs of key and value, that comparisons must meet.
 
     ``judges`` and ``reviewers``: names; empty for all. ``since`` and ``until``: the first and the last day on which
-    people's votes count. ``sliced``: a saved filter that comparisons must also match. ``part``: the only part of the
-    evaluation's split. ``all_pairs``: report every pair of people, however many there are.
+    reviewers' votes count. ``saved_filter``: comparisons must also match it. ``part``: the only part of the
+    evaluation's split. ``all_pairs``: report every pair of reviewers, however many there are.
     """
 
     raters: str = "*"
@@ -74,7 +74,7 @@ class ReportRules:
     since: date | None = None
     until: date | None = None
     where: tuple[tuple[str, str], ...] = ()
-    sliced: NamedFilter | None = None
+    saved_filter: NamedFilter | None = None
     part: SplitPart | None = None
     coding: SideCoding = SideCoding.CANDIDATE
     split_rule: SplitRule = SplitRule.TIE

@@ -144,7 +144,7 @@ def refuse_candidate_name(name: str) -> None:
     if not name.strip():
         raise InputRefused("Enter a model name.")
     if len(name) > MAX_CANDIDATE_CHARACTERS:
-        raise InputRefused(f"A model name has at most {MAX_CANDIDATE_CHARACTERS} characters.")
+        raise InputRefused(f"A model name can have up to {MAX_CANDIDATE_CHARACTERS} characters.")
 
 
 def rename_in_saved_filters(evaluation: Evaluation, before: str, after: str) -> None:
@@ -162,7 +162,7 @@ def set_families(
     """Set families by id, and record the old ones. Returns how many changed."""
     for name in chain(candidates.values(), judges.values()):
         if len(name) > MAX_FAMILY_CHARACTERS:
-            raise InputRefused(f"A family name has at most {MAX_FAMILY_CHARACTERS} characters.")
+            raise InputRefused(f"A family name can have up to {MAX_FAMILY_CHARACTERS} characters.")
     before, after = {}, {}
     known_candidates, known_judges = list_candidates_and_judges(evaluation)
     rows: list[tuple[str, Candidate | Judge, str | None]] = [

@@ -114,7 +114,7 @@ def parse_request(evaluation: Evaluation, body: ExportIn) -> ExportRequest:
         combine=body.combine,
         settings=body.settings,
         where=tuple(body.where.items()),
-        sliced=get_saved_filter(evaluation, body.slice).named if body.slice else None,
+        saved_filter=get_saved_filter(evaluation, body.saved_filter).named if body.saved_filter else None,
         part=body.part,
         split=parse_split(evaluation, body),
         anonymised=body.anonymise,

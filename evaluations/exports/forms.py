@@ -45,7 +45,7 @@ class ExportForm(forms.Form):
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
     policy = forms.ChoiceField(label="Label source", choices=POLICY_CHOICES, required=False)
-    slice = forms.ChoiceField(label="Comparisons", required=False)
+    saved_filter = forms.ChoiceField(label="Comparisons", required=False)
     part = forms.ChoiceField(label="Part", choices=PART_CHOICES, required=False)
     split = forms.BooleanField(
         label="Add the split part to each row",
@@ -91,8 +91,10 @@ class ExportForm(forms.Form):
         self.evaluation = evaluation
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
         self.saved_filters: dict[str, NamedFilter] = {saved.name: saved.named for saved in saved_filters}
-        self.set_choices("slice", [("", "all"), *((name, f"saved filter “{name}”") for name in self.saved_filters)])
-        self.fields["slice"].initial = within if within in self.saved_filters else ""
+        self.set_choices(
+            "saved_filter", [("", "all"), *((name, f"saved filter “{name}”") for name in self.saved_filters)]
+        )
+        self.fields["saved_filter"].initial = within if within in self.saved_filters else ""
         self.offer_aspects(list(evaluation.aspects.order_by("name").values_list("key", "name")))
         self.fields["policy"].initial = evaluation.label_policy
         for setting in self.export_format.settings:
@@ -135,7 +137,7 @@ class ExportForm(forms.Form):
         return self.export_format.is_backup
 
     def list_row_fields(self) -> list[forms.BoundField]:
-        return [] if self.is_whole else [self[name] for name in ("slice", "policy", "anonymised")]
+        return [] if self.is_whole else [self[name] for name in ("saved_filter", "policy", "anonymised")]
 
     def list_split_fields(self) -> list[forms.BoundField]:
         return [] if self.is_whole else [self[name] for name in ("part", "split", "shares", "seed")]
@@ -178,7 +180,7 @@ class ExportForm(forms.Form):
                 for setting in self.export_format.settings
                 if cleaned.get(f"set_{setting.name}")
             },
-            sliced=self.saved_filters[cleaned["slice"]] if cleaned["slice"] else None,
+            saved_filter=self.saved_filters[cleaned["saved_filter"]] if cleaned["saved_filter"] else None,
             part=SplitPart(cleaned["part"]) if cleaned["part"] else None,
             split=cleaned["parsed_split"],
             anonymised=cleaned["anonymised"],

@@ -24,9 +24,9 @@ from evaluations.models.selection import get_default_split
 class ExportRequest:
     """The options of an export.
 
-    ``policy``: None for the policy of the evaluation. ``where``: key and value pairs that must all hold, as must the
-    filter ``sliced``. ``split``: the parts between which rows are divided; ``part``: the only part that is exported,
-    by default of the evaluation's own split.
+    ``policy``: None for the policy of the evaluation. ``where``: key and value pairs that must all hold, as must
+    ``saved_filter``. ``split``: the parts between which rows are divided; ``part``: the only part that is exported, by
+    default of the evaluation's own split.
     """
 
     policy: LabelPolicy | None = None
@@ -34,7 +34,7 @@ class ExportRequest:
     combine: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     where: tuple[tuple[str, str], ...] = ()
-    sliced: NamedFilter | None = None
+    saved_filter: NamedFilter | None = None
     part: SplitPart | None = None
     split: Split | None = None
     anonymised: bool = False
@@ -116,8 +116,9 @@ def complete_settings(evaluation: Evaluation, export_format: ExportFormat, chose
 def serialize_filters(request: ExportRequest) -> dict[str, object]:
     """The conditions that selected the comparisons, as the export's record keeps them."""
     filters: dict[str, object] = {"where": [list(pair) for pair in request.where], "part": request.part}
-    if request.sliced:
-        filters |= {"slice": request.sliced.name, "filter": request.sliced.comparison_filter.as_json()}
+    if request.saved_filter:
+        saved = request.saved_filter
+        filters |= {"saved_filter": saved.name, "filter": saved.comparison_filter.as_json()}
     return {name: value for name, value in filters.items() if value}
 
 
@@ -136,13 +137,14 @@ def serialize_options(request: ExportRequest) -> dict[str, object]:
 def parse_export_request(export: Export) -> ExportRequest:
     """The request of an export, read from its record."""
     filters, options = export.filters, export.options
+    name = filters.get("saved_filter") or filters.get("slice", "")  # its key in records of 0.1
     return ExportRequest(
         policy=LabelPolicy(export.label_policy),
         aspect=options.get("aspect", ""),
         combine=options.get("combine", ""),
         settings=options.get("settings", {}),
         where=tuple((key, value) for key, value in filters.get("where", [])),
-        sliced=NamedFilter(filters.get("slice", ""), parse_filter(filters["filter"])) if "filter" in filters else None,
+        saved_filter=NamedFilter(name, parse_filter(filters["filter"])) if "filter" in filters else None,
         part=SplitPart(filters["part"]) if "part" in filters else None,
         split=Split(**options["split"]) if "split" in options else None,
         anonymised=options.get("anonymised", False),

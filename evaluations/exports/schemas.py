@@ -58,7 +58,7 @@ class ExportFormatList(Schema):
 
 
 class SplitIn(StrictIn):
-    seed: Annotated[str, Field(max_length=100)] = Field("", description="empty for the evaluation's own")
+    seed: Annotated[str, Field(max_length=100)] = Field("", description="default: the evaluation's own")
     train: Annotated[int, Field(ge=0, le=100)] = 80
     dev: Annotated[int, Field(ge=0, le=100)] = 10
     test: Annotated[int, Field(ge=0, le=100)] = 10
@@ -75,7 +75,7 @@ class ExportIn(StrictIn):
     where: dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]] = Field(
         default_factory=dict, description="export only comparisons with these values", examples=[{"category": "math"}]
     )
-    slice: Annotated[str, Field(max_length=80)] = ""
+    saved_filter: Annotated[str, Field(max_length=80)] = ""
     part: SplitPart | None = None
     split: SplitIn | None = None
     anonymise: bool = False

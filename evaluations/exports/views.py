@@ -88,7 +88,7 @@ def export_new(request: AuthenticatedRequest, slug: str) -> HttpResponseBase:
     evaluation = require_evaluation(user, slug, action_for_export(request.POST.get("written_as", "")))
     sent = request.POST if request.method == "POST" else None
     backs_up = is_allowed(user, Action.BACK_UP, evaluation)
-    within, name = request.GET.get("slice", ""), request.GET.get("format", "")
+    within, name = request.GET.get("saved_filter", ""), request.GET.get("format", "")
     name = name if name in EXPORT_FORMATS and (backs_up or not EXPORT_FORMATS[name].is_backup) else "jsonl"
     form = ExportForm(sent, evaluation=evaluation, backs_up=backs_up, within=within, format_name=name)
     if request.method != "POST" or request.POST.get("step") == "look":

@@ -47,7 +47,7 @@ Item = TypeVar("Item")
 BLOCK_BYTES: Final = 64 * 1024
 BYTES_BETWEEN_LOOKS: Final = 16 * 1024 * 1024  # at the free space
 FLUSH_SECONDS: Final = 0.25
-DOWNLOAD_ABORTED: Final = "It broke off before the last byte: the download was stopped, or the disk is full."
+DOWNLOAD_ABORTED: Final = "It was interrupted: the download was stopped, or the disk is full."
 LONG_FORM_ROWS: Final[
     Mapping[RowKind, Callable[["QuerySet[Comparison]", Participants, ExportTally], Iterator[tuple[str, ExportRow]]]]
 ] = {
@@ -66,7 +66,7 @@ def stream_export(
     """Yield the file block by block while storing it; if the reader stops, nothing of it is stored."""
     claim = claim or find_own_claim(SENT_EXPORT_JOB, export.pk)
     if claim is None:
-        raise LeaseLost(f"{export} is over already.")
+        raise LeaseLost(f"{export} has already ended.")
     tally, digest = ExportTally(), hashlib.sha256()
     size, whole = 0, False
     export.file.save(export.file_name, ContentFile(b""), save=False)
@@ -222,8 +222,8 @@ def read_export_rows(
 def filter_export_comparisons(
     evaluation: Evaluation, comparisons: "QuerySet[Comparison]", request: ExportRequest
 ) -> "QuerySet[Comparison]":
-    if request.sliced:
-        comparisons = apply_comparison_filter(comparisons, evaluation, request.sliced.comparison_filter)
+    if request.saved_filter:
+        comparisons = apply_comparison_filter(comparisons, evaluation, request.saved_filter.comparison_filter)
     comparisons = filter_by_values(comparisons, request.where)
     if request.part and request.split:
         comparisons = filter_by_split_part(comparisons, evaluation, request.split, request.part)
@@ -259,7 +259,7 @@ def finish_export(export: Export, claim: JobClaim, tally: ExportTally, sha256: s
         finished_at=Now(),
     )
     if not done:
-        raise LeaseLost(f"{export} is over already.")
+        raise LeaseLost(f"{export} has already ended.")
     export.refresh_from_db()
     details = {"format": export.format, "rows": export.rows, "sha256": sha256}
     record_event("exported", export, user=export.user, evaluation=export.evaluation, after=details)

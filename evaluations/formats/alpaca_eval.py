@@ -77,7 +77,7 @@ def alpaca_annotation_rows(record: Record, options: ReadOptions) -> tuple[FileRo
     rater, kind = alpaca_annotator(values, options)
     choice, strength = alpaca_choice(values)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
-        raise RowRefused("preference is empty, and a person has no failures")
+        raise RowRefused("preference is empty, and reviewers have no failures")
     verdict = make_verdict(comparison, rater, kind, choice, rationale=rationale)
     verdict = replace(verdict, note=make_annotation_note(strength, names))
     more = [Notice(record.line, NoticeKind.NOT_STORED, "raw_completion beyond its text")] if has_more else []
@@ -89,7 +89,7 @@ def generator_names(values: Mapping[str, Any], first: Messages, second: Messages
     if not all(names):
         return names_from_texts(first, second)
     if names[0] == names[1]:
-        raise RowRefused(f"both generators are “{names[0]}”: give the two sides different names")
+        raise RowRefused(f"both generators are “{names[0]}”. Give the two models different names")
     return names
 
 
@@ -100,7 +100,7 @@ def alpaca_annotator(values: Mapping[str, Any], options: ReadOptions) -> tuple[s
         return options.rater or f"annotator {place}", options.rater_kind or RaterKind.HUMAN
     name = options.rater or first_candidate_name(values, "annotator")
     if not name:
-        raise RowRefused("annotator is missing: name a rater for the whole file")
+        raise RowRefused("annotator is missing. Set one rater for the whole file")
     return name, options.rater_kind or RaterKind.JUDGE
 
 

@@ -168,8 +168,8 @@ def find_response_fields(fields: Mapping[str, Any]) -> tuple[str, str]:
             if stem + first in by_bare_name and stem + second in by_bare_name:
                 return by_bare_name[stem + first], by_bare_name[stem + second]
     raise RowRefused(
-        f"none of its fields ({', '.join(list(fields)[:8])}) are two responses: "
-        "map them, such as --map FIELD=response_a OTHER=response_b"
+        f"no two of its fields ({', '.join(list(fields)[:8])}) are the responses. "
+        "Map them, such as --map FIELD=response_a OTHER=response_b"
     )
 
 
@@ -197,7 +197,7 @@ def find_question_field(fields: Mapping[str, Any]) -> str:
         if fields.get(field):
             return field
     raise RowRefused(
-        f"none of its fields ({', '.join(list(fields)[:8])}) is the query. Map it, such as --map FIELD=query"
+        f"none of its fields ({', '.join(list(fields)[:8])}) is the prompt. Map it, such as --map FIELD=query"
     )
 
 

@@ -72,16 +72,16 @@ def zip_archive(file: BinaryIO, name: str, meter: UnpackingMeter) -> Archive:
         opened = zipfile.ZipFile(cast(IO[bytes], BorrowedFile(file)))
         entries = {entry.filename: entry for entry in opened.infolist() if not entry.is_dir()}
     except BROKEN:
-        raise InputRefused(f"{name} is damaged or cut off: it begins as a ZIP and has no readable end.") from None
+        raise InputRefused(f"{name} is a damaged or truncated ZIP. Copy or pack it again.") from None
     refuse_office(entries, name)
     for entry in opened.infolist():
         refuse_entry(entry.filename, name, is_link=stat.S_ISLNK(entry.external_attr >> 16))
     chosen = data_files(list(entries), name)
     for entry in (entries[name] for name in chosen):
         if entry.flag_bits & 1:
-            raise InputRefused(f"{name} is encrypted: unpack it and bring the file in it.")
+            raise InputRefused(f"{name} is encrypted. Unpack it and import the file inside.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputRefused(f"{name} is compressed in a way that cannot be read here: make the ZIP anew (deflate).")
+            raise InputRefused(f"{name} uses an unsupported compression method. Create the ZIP again with deflate.")
     return Archive(chosen, zip_parts(opened, entries, chosen, meter))
 
 
@@ -115,7 +115,7 @@ def refuse_long_directory(file: BinaryIO, name: str) -> None:
 
 
 def too_many_entries(name: str) -> InputRefused:
-    return InputRefused(f"{name} holds more than {MAX_ENTRIES:,} files: bring in one that holds the rows alone.")
+    return InputRefused(f"{name} contains more than {MAX_ENTRIES:,} files. Import an archive of the data files only.")
 
 
 def refuse_office(entries: Sequence[str] | dict[str, zipfile.ZipInfo], name: str) -> None:
@@ -129,11 +129,13 @@ def refuse_office(entries: Sequence[str] | dict[str, zipfile.ZipInfo], name: str
 def refuse_entry(entry: str, name: str, *, is_link: bool) -> None:
     if OUTSIDE.match(entry):
         raise InputRefused(
-            f"{name} holds an entry that points outside of it (“{display_entry(entry)}”). Nothing of "
-            "it was read: make it anew."
+            f"{name} contains an entry that points outside of it (“{display_entry(entry)}”). Nothing was read. "
+            "Create the archive again."
         )
     if is_link:
-        raise InputRefused(f"{name} holds a link (“{display_entry(entry)}”): make it anew with the files themselves.")
+        raise InputRefused(
+            f"{name} contains a link (“{display_entry(entry)}”). Create the archive again with the files themselves."
+        )
 
 
 def display_entry(entry: str) -> str:
@@ -146,11 +148,11 @@ def data_files(entries: Sequence[str], name: str) -> list[str]:
         raise too_many_entries(name)
     seen = [entry for entry in entries if not is_ignored_entry(entry)]
     if nested := next((entry for entry in seen if entry.lower().endswith(NESTED)), None):
-        raise InputRefused(f"{name} holds another archive (“{display_entry(nested)}”): unpack it first.")
+        raise InputRefused(f"{name} contains another archive (“{display_entry(nested)}”). Unpack it first.")
     files = [entry for entry in seen if is_data_file(entry)] or (seen if len(seen) == 1 else [])
     if not files:
         what = f"only {', '.join(map(display_entry, seen[:5]))}" if seen else "it is empty"
-        raise InputRefused(f"{name} holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): {what}.")
+        raise InputRefused(f"{name} contains no data file (JSONL, JSON, CSV, TSV, Parquet, Arrow): {what}.")
     return sorted(files, key=natural_sort_key)
 
 
@@ -269,7 +271,7 @@ def read_exactly(file: BinaryIO, number: int, name: str) -> bytes:
 
 
 def damaged_archive(name: str) -> InputRefused:
-    return InputRefused(f"{name} is damaged or cut off: it begins as a tar archive and breaks off. Pack it again.")
+    return InputRefused(f"{name} is a damaged or truncated tar archive. Pack it again.")
 
 
 def pack_folder(folder: Path, into: BinaryIO) -> None:
@@ -294,7 +296,8 @@ def folder_entries(folder: Path) -> Iterator[str]:
             entry = path.relative_to(folder).as_posix()
             if path.is_symlink() and not is_ignored_entry(entry):
                 raise InputRefused(
-                    f"{folder.name} holds a link (“{entry[:80]}”): copy it with the files themselves (cp -rL)."
+                    f"{folder.name} contains a link (“{entry[:80]}”). Copy the folder with the files themselves "
+                    "(cp -rL)."
                 )
         for name in files:
             number += 1

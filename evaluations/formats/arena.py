@@ -110,7 +110,7 @@ def arena_turn_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]
     for side in RESPONSES:
         answers = texts_of_turns(values, side)
         if len(answers) != len(prompts):
-            raise RowRefused(f"{side} has {len(answers)} turns where prompt has {len(prompts)}")
+            raise RowRefused(f"{side} has {len(answers)} turns, but prompt has {len(prompts)}")
         messages = list(assistant_turn(answers[0]))
         for prompt, answer in zip(prompts[1:], answers[1:], strict=True):
             messages += [*user_turn(prompt), *assistant_turn(answer)]
@@ -160,12 +160,12 @@ def arena_comparison_rows(
     names = required_name(values, "model_a"), required_name(values, "model_b")
     comparison = make_comparison(record, query, names, responses, remaining_metadata(values, KNOWN))
     if comparison.candidate_a == comparison.candidate_b:
-        raise RowRefused(f"both candidates are “{comparison.candidate_a}”: such a battle compares nothing")
+        raise RowRefused(f"both models are “{comparison.candidate_a}”, so there is nothing to compare")
     rater, kind = arena_voter(values, options)
     choice, strength = arena_choice(winner, comparison)
     moments = {column: iso_timestamp(values, column) for column in TIMES if values.get(column) not in (None, "")}
     if choice == INCONSISTENT and kind != RaterKind.JUDGE:
-        raise RowRefused("the winner “tie (inconsistent)” can be a judge's only")
+        raise RowRefused("only a judge can have the winner “tie (inconsistent)”")
     verdict = make_verdict(
         comparison,
         rater,
@@ -185,7 +185,7 @@ def arena_choice(winner: str, comparison: ComparisonRow) -> tuple[str, str]:
         return INCONSISTENT, ""
     label = parse_label(winner, (comparison.candidate_a,), (comparison.candidate_b,))
     if label is None:
-        raise RowRefused(f"winner is “{winner[:40]}” where model_a, model_b, tie or tie (bothbad) is expected")
+        raise RowRefused(f"winner is “{winner[:40]}”; expected model_a, model_b, tie or tie (bothbad)")
     return label.choice, label.strength
 
 

@@ -66,7 +66,7 @@ def argilla_verdict_rows(pair: AnnotatedPair, answer: ArgillaAnswer, options: Re
         yield pair.notice(NoticeKind.NO_ANSWER, answer.question)
         return
     if len(answer.rater) > MAX_KEY:
-        raise RowRefused(f"a rater's name has {len(answer.rater):,} characters; at most {MAX_KEY} can be kept")
+        raise RowRefused(f"a rater's name has {len(answer.rater):,} characters; the limit is {MAX_KEY}")
     if not answer.status:
         yield pair.notice(NoticeKind.NO_STATUS, "")
     word, label = interpret_argilla_answer(answer.value, pair, options)
@@ -177,7 +177,7 @@ def argilla_suggestions(values: Mapping[str, Any], options: ReadOptions) -> Iter
 def argilla_user(response: Mapping[str, Any], options: ReadOptions) -> str:
     name = first_candidate_name(response, "user_id") or options.rater
     if not name and argilla_status(response) in COUNTED:
-        raise RowRefused("a response does not say who gave it: name a rater for the whole file")
+        raise RowRefused("a response has no rater. Set one rater for the whole file")
     return name
 
 

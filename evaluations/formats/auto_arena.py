@@ -73,10 +73,10 @@ def auto_arena_verdicts(
         names = (comparison.candidate_a,), (comparison.candidate_b,)
         label = ParsedLabel(Choice.TIE) if winner == TIE else parse_label(winner, *names)
         if label is None:
-            raise RowRefused(f"winner is “{winner[:40]}” where A, B or - is expected")
+            raise RowRefused(f"winner is “{winner[:40]}”; expected A, B or -")
         name = first_candidate_name(entry, "judge_name") or options.rater
         if not name:
-            raise RowRefused("judge_name is missing: name a rater for the whole file")
+            raise RowRefused("judge_name is missing. Set one rater for the whole file")
         kind = RaterKind.HUMAN if name == HUMAN else options.rater_kind or RaterKind.JUDGE
         yield make_verdict(comparison, name, kind, label.choice, strength=label.strength)
 

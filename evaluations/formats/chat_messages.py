@@ -179,10 +179,10 @@ def text_of_turn(turn: Mapping[str, Any], where: str) -> str:
     """The text of a turn; two different texts are refused."""
     text_by_key = {key: text_of_content(turn[key], where) for key in TEXT_KEYS if turn.get(key) not in (None, [])}
     if not text_by_key:
-        raise RowRefused(f'{where} has no text (an empty one is written as "")')
+        raise RowRefused(f'{where} has no text. Write an empty one as ""')
     texts = {text for text in text_by_key.values() if text}
     if len(texts) > 1:
-        raise RowRefused(f"{where} has two texts, in {' and in '.join(text_by_key)}: give one of them")
+        raise RowRefused(f"{where} has two texts, in {' and in '.join(text_by_key)}. Give one of them")
     return texts.pop() if texts else ""
 
 
@@ -195,7 +195,7 @@ def text_of_content(content: object, where: str) -> str:
     if isinstance(content, dict):
         return text_of_part(content, where)
     if content is None:
-        raise RowRefused(f'{where} has no text (an empty one is written as "")')
+        raise RowRefused(f'{where} has no text. Write an empty one as ""')
     return value_as_text(content, where)
 
 
@@ -223,10 +223,10 @@ def parse_conversation(values: Values) -> Messages:
     if turns is None:
         return [{"role": "user", "content": required_text(values, "query")}]
     if query not in (None, ""):
-        raise RowRefused("has both query and messages: give one of them")
+        raise RowRefused("has both query and messages. Give one of them")
     messages = parse_optional_messages(turns, "messages", strict=True)
     if messages[-1]["role"] != "user":
-        raise RowRefused("messages must end with a turn of the user")
+        raise RowRefused("messages must end with a user turn")
     return messages
 
 
@@ -236,7 +236,7 @@ def parse_response(values: Values, field: str, *, strict: bool = False) -> Messa
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}]
     if value is None:
-        raise RowRefused(f'{field} is missing (an empty response is written as "")')
+        raise RowRefused(f'{field} is missing. Write an empty response as ""')
     if isinstance(value, list):
         return require_answer(parse_optional_messages(value, field, strict=strict), field)
     if isinstance(value, dict) and any(key in value for key in ROLE_KEYS):
@@ -247,5 +247,5 @@ def parse_response(values: Values, field: str, *, strict: bool = False) -> Messa
 def require_answer(messages: Messages, where: str) -> Messages:
     """The messages; refused where none of them is an answer."""
     if all(turn["role"] == "user" for turn in messages):
-        raise RowRefused(f"{where} holds turns of the user alone: the answer is missing")
+        raise RowRefused(f"{where} has only user turns. The answer is missing")
     return messages

@@ -73,8 +73,7 @@ QUESTIONS: Final = frozenset(
     {"text", "question", "user", "context", "task", "problem", "frage", "pregunta", "pergunta", "domanda"}
 )
 NO_PROMPT: Final = (
-    "has no prompt, and chosen and rejected do not begin with the same question: "
-    "name the prompt column, as COLUMN=prompt"
+    "has no prompt, and chosen and rejected begin with different questions. Map the prompt column, as COLUMN=prompt"
 )
 GOLD: Final = "gold"
 
@@ -244,7 +243,7 @@ def split_prompt_and_responses(
         prompt = prompt if is_longer else prepend_system(values, chosen[:shared])
         chosen, rejected = chosen[shared:], rejected[shared:]
     if prompt[-1]["role"] != "user":
-        raise RowRefused("prompt must end with a turn of the user")
+        raise RowRefused("prompt must end with a user turn")
     return prompt, require_response(chosen, chosen_in), require_response(rejected, rejected_in)
 
 
@@ -328,9 +327,7 @@ def split_common_beginning(
         None,
     )
     if end is None:
-        raise RowRefused(
-            "has no prompt, and one text is the whole beginning of the other: give the prompt a column of its own"
-        )
+        raise RowRefused("has no prompt, and one text starts with all of the other. Put the prompt in its own column")
     if not chosen[:end].strip():
         raise RowRefused(NO_PROMPT)
     end -= chosen[end - 1] == " "

@@ -108,7 +108,7 @@ def make_row_id(source: str, values: Mapping[str, Any], index: int) -> str:
         return source
     text = values.get("query") or values.get("messages")
     if not text:
-        raise RowRefused("query is missing, of which its id is to be made")
+        raise RowRefused("query is missing, and its ID is made from it")
     return content_key(text)
 
 

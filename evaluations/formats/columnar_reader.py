@@ -123,7 +123,7 @@ def make_plain_converter(kind: pa.DataType, where: str) -> PlainConverter | None
         return None
     if is_text_type(kind):
         return None
-    raise InputRefused(f"{where} of the type {kind}, which no row can hold: leave it out, or save it as text.")
+    raise InputRefused(f"{where} of the type {kind}, which is not supported. Remove it, or save it as text.")
 
 
 def convert_struct(parts: dict[str, PlainConverter | None]) -> PlainConverter | None:
@@ -272,7 +272,7 @@ def records_of_batches(
                 raise record_too_long(f"Row {index + 1:,} of {name}")
             if NOT_TEXT in values:
                 where = columns[values.index(NOT_TEXT)]
-                yield BadRow(index + 1, f"{where} holds bytes that are no text in UTF-8")
+                yield BadRow(index + 1, f"{where} has bytes that are not valid UTF-8")
             else:
                 yield Record(index + 1, index, dict(zip(columns, values, strict=True)))
             index += 1
@@ -290,7 +290,7 @@ def read_safely(read: Callable[[], T], name: str, kind: str, where: str = "") ->
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
         place = f" {where}" if where else ""
         raise InputRefused(
-            f"{name} cannot be read as {kind}: it is damaged or cut off{place} ({error_line(error)}). Save it again."
+            f"{name} cannot be read as {kind}: it is damaged or truncated{place} ({error_line(error)}). Save it again."
         ) from None
 
 

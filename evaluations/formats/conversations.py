@@ -19,8 +19,8 @@ HASHED: Final = 24  # characters of a hash: among a billion texts, two share the
 # Names of two responses without model names, assigned by their texts, never by a label.
 UNNAMED: Final = ("response 1", "response 2")
 WITHOUT_NAMES: Final = (
-    f"Where the file does not name its two candidates they are {UNNAMED[0]} and {UNNAMED[1]}, by their texts alone: "
-    "the names say nothing about who was preferred."
+    f"If the file does not name its two models, they are called {UNNAMED[0]} and {UNNAMED[1]} by their texts. "
+    "The names do not depend on which was preferred."
 )
 
 
@@ -131,7 +131,7 @@ def first_question_length(messages: Messages, field: str) -> int:
     for number, message in enumerate(messages):
         if message["role"] == "user":
             return number + 1
-    raise RowRefused(f"{field} has no turn of the user")
+    raise RowRefused(f"{field} has no user turn")
 
 
 def conversation_until_turn(messages: Messages, number: int) -> Messages:
@@ -158,7 +158,9 @@ def shared_beginning(messages: Messages, others: Messages) -> int:
 def require_response(messages: Messages, where: str) -> Messages:
     """The messages of a response; refused if there are none."""
     if not messages:
-        raise RowRefused(f'{where} has no response after the question (an empty one is a turn with the content "")')
+        raise RowRefused(
+            f'{where} has no response after the question. Write an empty one as a turn with the content ""'
+        )
     return require_answer(messages, where)
 
 

@@ -97,7 +97,7 @@ class CsvTable:
                 return
             except csv.Error as error:
                 if str(error).startswith(SWALLOWED):
-                    why = f"{name} is broken at line {line:,}: a quote is opened and not closed."
+                    why = f"{name} is broken at line {line:,}: a quote is never closed."
                     raise InputRefused(why) from None
                 yield BadRow(line, f"not valid CSV: {error}")
                 continue
@@ -113,9 +113,9 @@ class CsvTable:
             if len(fields) != width:
                 fields = self.fitted(fields)
             if len(fields) != width:
-                yield BadRow(line, f"has {len(fields)} fields where the header has {width}")
+                yield BadRow(line, f"has {len(fields)} fields; the header has {width}")
             elif fields == names:
-                yield BadRow(line, "repeats the names of the columns")
+                yield BadRow(line, "repeats the header")
             elif not lines.is_utf8 and any(map(is_escaped, fields)):
                 yield BadRow(line, f"the row {NOT_UTF8}")
             elif self._unnamed:
@@ -141,7 +141,7 @@ class CsvTable:
         self.note(blank, full)
         nameless = [place for place in full if not self._columns[place]]
         if nameless and "" not in self.named:
-            return BadRow(line, f"column {nameless[0] + 1} has no name and holds “{fields[nameless[0]][:40]}”: name it")
+            return BadRow(line, f"column {nameless[0] + 1} has no name and holds “{fields[nameless[0]][:40]}”. Name it")
         cells = enumerate(zip(self._columns, fields, strict=True))
         return Record(line, index, {column: field for place, (column, field) in cells if place not in blank})
 

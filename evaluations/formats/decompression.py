@@ -62,14 +62,14 @@ class UnpackingMeter:
         self._left -= number
         if self._left < 0:
             raise InputRefused(
-                f"{self.name} holds more than {self._limit // MB:,} MB when it is unpacked, the most that is read here "
-                "(JUDGEWEB_MAX_UNPACKED_MB): split it, or have the limit raised."
+                f"{self.name} is larger than {self._limit // MB:,} MB when unpacked, the limit of this site "
+                "(JUDGEWEB_MAX_UNPACKED_MB). Split it, or ask for a higher limit."
             )
 
     def broken(self, packed_as: str) -> InputRefused:
         unpacked = (self._limit - self._left) / MB
         return InputRefused(
-            f"{self.name} is damaged or cut off: its {packed_as} data breaks after {unpacked:,.1f} MB were unpacked. "
+            f"{self.name} is damaged or truncated: its {packed_as} data breaks off after {unpacked:,.1f} MB. "
             "Copy or pack it again."
         )
 
@@ -127,8 +127,8 @@ def decode_to_utf8(file: BinaryIO, head: bytes, name: str) -> BinaryIO:
                 text = decoder.decode(more, final=ended)
             except UnicodeDecodeError:
                 raise InputRefused(
-                    f"{name} begins as {encoding.upper()} and is broken about {passed / MB:,.1f} MB on: "
-                    "save it as UTF-8."
+                    f"{name} starts as {encoding.upper()} and is broken after about {passed / MB:,.1f} MB. "
+                    "Save it as UTF-8."
                 ) from None
             passed += len(more)
             if text:

@@ -144,7 +144,7 @@ def exported_label_notices(record: Record) -> tuple[Notice, ...]:
     """Notices of labels in an exported comparison, which are not imported with it."""
     if not has_exported_labels(record.values):
         return ()
-    return (Notice(record.line, NoticeKind.NOT_STORED, "labels and reviews of an export, which “verdicts” brings"),)
+    return (Notice(record.line, NoticeKind.NOT_STORED, "exported labels and reviews (import “verdicts”)"),)
 
 
 def split_material_and_labels(line: int, rows: tuple[FileRow, ...]) -> FileEntry:
@@ -162,7 +162,7 @@ def number_samples(entry: FileEntry | BadRow, seen: SeenIndex) -> FileEntry | Ba
     for row in rows:
         if isinstance(row, (VerdictRow, ScoreRow)) and (row.sample or 0) > MAX_SAMPLE:
             what = "verdict" if isinstance(row, VerdictRow) else "score"
-            return BadRow(entry.line, f"is more than sample {MAX_SAMPLE:,} of the same {what}")
+            return BadRow(entry.line, f"has a sample above {MAX_SAMPLE:,} of the same {what}")
     return replace(entry, rows=rows)
 
 

@@ -112,7 +112,7 @@ def explain_json_error(error: ValueError) -> str:
         return f"the line {NOT_UTF8}"
     if isinstance(error, json.JSONDecodeError):
         return f"not valid JSON: {error.msg.lower()} at column {error.colno}"
-    return "holds a number of more digits than can be read"
+    return "has a number with too many digits"
 
 
 def read_json_array(file: BinaryIO, name: str) -> Iterator[Record | BadRow]:
@@ -188,7 +188,7 @@ class TextWindow:
         self._ended = False
 
     def refusal(self, why: str) -> InputRefused:
-        return InputRefused(f"{self.name} is broken at line {self.line:,}: {why}. Nothing after it could be read.")
+        return InputRefused(f"{self.name} is broken at line {self.line:,}: {why}. Nothing after it was read.")
 
     def is_over(self) -> bool:
         """Skip white space, and return whether the text is at its end."""

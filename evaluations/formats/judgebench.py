@@ -45,7 +45,7 @@ def judgebench_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]
     comparison = make_comparison(record, query, SIDES, responses, remaining_metadata(values, KNOWN))
     label = parse_label(required_text(values, "label"))
     if label is None:
-        raise RowRefused(f"label is “{str(values['label'])[:40]}” where A>B, B>A or A=B is expected")
+        raise RowRefused(f"label is “{str(values['label'])[:40]}”; expected A>B, B>A or A=B")
     gold = make_verdict(comparison, GOLD, RaterKind.GOLD, label.choice, strength=label.strength)
     return comparison, gold, *judgebench_decisions(values, gold, options)
 
@@ -91,7 +91,7 @@ def judge_in(values: Mapping[str, Any], judgments: list[Any], options: ReadOptio
     prompt = first_candidate_name(values, "judge_name")
     name = f"{model} ({prompt})" if model and prompt else model or prompt
     if not name or len(name) > MAX_KEY:
-        raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
+        raise RowRefused("the judge’s name is missing or too long. Set one for the whole file")
     return name
 
 

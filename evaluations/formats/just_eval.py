@@ -60,7 +60,7 @@ def just_eval_pair_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
     values = record.values
     names = required_name(values, "generator_A"), required_name(values, "generator_B")
     if names[0] == names[1]:
-        raise RowRefused(f"both generators are “{names[0]}”: give the two sides different names")
+        raise RowRefused(f"both generators are “{names[0]}”. Give the two models different names")
     responses = [parse_response(values, f"output_{side}") for side in "AB"]
     comparison = make_comparison(record, just_eval_query(values, "input", options), names, responses)
     judge = just_eval_judge(values, options)
@@ -172,7 +172,7 @@ def just_eval_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
     config = values.get("eval_config")
     name = options.rater or (first_candidate_name(config, "gpt") if isinstance(config, dict) else "")
     if not name:
-        raise RowRefused("eval_config does not name the judge: give it a name for the whole file")
+        raise RowRefused("eval_config does not name the judge. Set a name for the whole file")
     return name
 
 

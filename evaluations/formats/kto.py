@@ -59,7 +59,7 @@ def kto_rows(record: Record, options: ReadOptions, encoded: Set[str] = frozenset
     field = "kto_tag" if "kto_tag" in values else "label"
     value = kto_label_score(values.get(field))
     if value is None:
-        raise RowRefused(f"{field} is “{str(values.get(field))[:40]}” where true or false is expected")
+        raise RowRefused(f"{field} is “{str(values.get(field))[:40]}”; expected true or false")
     prompt, answer = split_prompt_and_completion(values)
     query = preference_query(values, options, prompt)
     row = make_response(record, options, query, "model", answer, KNOWN | prompt_columns(values))
@@ -86,7 +86,7 @@ def split_prompt_and_completion(values: Mapping[str, Any]) -> tuple[Messages, Me
         field = "completion" if "completion" in values else "output"
         prompt, answer = preference_prompt(values), parse_response(values, field)
     if not prompt or prompt[-1]["role"] != "user":
-        raise RowRefused("prompt must end with a turn of the user")
+        raise RowRefused("prompt must end with a user turn")
     return prompt, answer
 
 

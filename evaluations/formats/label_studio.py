@@ -69,9 +69,7 @@ def list_annotation_objects(
     if not isinstance(items, list):
         raise RowRefused(f"{field} must be a list")
     objects: list[Mapping[str, Any]] = [item for item in items if isinstance(item, dict)]
-    rows += [pair.notice(NoticeKind.NOT_STORED, f"{field} of which the file has ids only")] * (
-        len(items) - len(objects)
-    )
+    rows += [pair.notice(NoticeKind.NOT_STORED, f"{field} given as IDs only")] * (len(items) - len(objects))
     return objects
 
 
@@ -87,11 +85,11 @@ def label_studio_person(person: object, options: ReadOptions) -> str:
         return label_studio_person(person.get("email") or person.get("username") or person.get("id"), options)
     if isinstance(person, bool) or person in (None, ""):
         if not options.rater:
-            raise RowRefused("an annotation does not say who made it: name a rater for the whole file")
+            raise RowRefused("an annotation has no annotator. Set one rater for the whole file")
         return options.rater
     name = f"annotator {person}" if isinstance(person, int) or str(person).isdecimal() else str(person)
     if len(name) > MAX_KEY:
-        raise RowRefused(f"an annotator's name has {len(name):,} characters; at most {MAX_KEY} can be kept")
+        raise RowRefused(f"an annotator's name has {len(name):,} characters; the limit is {MAX_KEY}")
     return name
 
 

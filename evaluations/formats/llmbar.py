@@ -31,7 +31,7 @@ def llmbar_dataset_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
     key = prefix_key(str(record.index), options)
     label = required_text(values, "label").strip()
     if label not in ("1", "2"):
-        raise RowRefused(f"label is “{label[:40]}” where 1 or 2 is expected")
+        raise RowRefused(f"label is “{label[:40]}”; expected 1 or 2")
     query = QueryPart(key, cluster=key, messages=user_turn(required_text(values, "input")))
     responses = [parse_response(values, side) for side in CANDIDATES]
     metadata = {column: value for column, value in values.items() if column not in KNOWN}
@@ -42,7 +42,7 @@ def llmbar_dataset_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
 def llmbar_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
     """A judge's verdicts in both orders; winner 1 is output_1 in either of them."""
     if not options.rater:
-        raise RowRefused("the file does not name its judge: give it a name for the whole file")
+        raise RowRefused("the file does not name its judge. Set a name for the whole file")
     earlier = [Notice(record.line, NoticeKind.NOT_STORED, "an earlier round of a judge")]
     return (
         *llmbar_verdicts(record, options),
@@ -88,7 +88,7 @@ def last_llmbar_round(values: Mapping[str, Any]) -> Mapping[str, Mapping[str, An
 def llmbar_winner(answer: Mapping[str, Any]) -> str:
     winner = answer.get("winner")
     if not isinstance(winner, (str, type(None))) or winner not in WINNERS:
-        raise RowRefused(f"winner is “{str(winner)[:40]}” where 1, 2 or null is expected")
+        raise RowRefused(f"winner is “{str(winner)[:40]}”; expected 1, 2 or null")
     return WINNERS[winner]
 
 

@@ -170,7 +170,7 @@ def mt_bench_games(record: Record, options: ReadOptions) -> Iterator[VerdictRow]
 def mt_bench_winner(values: Mapping[str, Any], field: str) -> str:
     winner = required_text(values, field).strip()
     if winner not in WINNERS:
-        raise RowRefused(f"{field} is “{winner[:40]}” where model_1, model_2, tie or error is expected")
+        raise RowRefused(f"{field} is “{winner[:40]}”; expected model_1, model_2, tie or error")
     return WINNERS[winner]
 
 
@@ -207,7 +207,7 @@ def mt_bench_judge(values: Mapping[str, Any], options: ReadOptions) -> str:
     name = judge[0] if isinstance(judge, list) and judge else judge
     rater = options.rater or (name if isinstance(name, str) else "")
     if not rater.strip() or len(rater) > MAX_KEY:
-        raise RowRefused("the judge has no name, or too long a one: give it one for the whole file")
+        raise RowRefused("the judge’s name is missing or too long. Set one for the whole file")
     return rater
 
 

@@ -67,7 +67,7 @@ def native_query_key(values: Mapping[str, Any], options: ReadOptions) -> str:
 def prefix_key(key: str, options: ReadOptions) -> str:
     full = options.id_prefix + key
     if len(full) > MAX_KEY:
-        raise RowRefused(f"query_id has {len(full):,} characters; at most {MAX_KEY} can be kept")
+        raise RowRefused(f"query_id has {len(full):,} characters; the limit is {MAX_KEY}")
     return full
 
 
@@ -96,7 +96,7 @@ def native_comparison_row(record: Record, options: ReadOptions) -> tuple[FileRow
         sample=sample_of_response(values),
     )
     if row.candidate_a == row.candidate_b:
-        raise RowRefused(f"both candidates are “{row.candidate_a}”: give the two sides different names")
+        raise RowRefused(f"both models are “{row.candidate_a}”. Give the two models different names")
     return (row,)
 
 
@@ -185,18 +185,18 @@ def failure_state(values: Mapping[str, Any], kind: RaterKind) -> str:
     word = stated or (value.strip() if isinstance(value, str) else "")
     failure = FAILURES.get(word.lower(), "")
     if stated and value not in (None, ""):
-        raise RowRefused("has both a value and a failure: one of them")
+        raise RowRefused("has both a value and a failure. Give one of them")
     if stated and not failure:
-        raise RowRefused(f"failure “{stated[:40]}” is none of {', '.join(FAILURES)}")
+        raise RowRefused(f"failure “{stated[:40]}” is not one of {', '.join(FAILURES)}")
     if failure and kind != RaterKind.JUDGE:
-        raise RowRefused(f"{'failure' if stated else 'value'} “{failure}” can be a judge's only")
+        raise RowRefused(f"only a judge can have the {'failure' if stated else 'value'} “{failure}”")
     return failure
 
 
 def rater_name_of_row(values: Mapping[str, Any], options: ReadOptions) -> str:
     name = optional_text(values, "rater", MAX_KEY).strip() or options.rater
     if not name.strip():
-        raise RowRefused("rater is missing: name one in the row or for the whole file")
+        raise RowRefused("`rater` is missing. Add the column, or set one rater for the whole file")
     return name
 
 
@@ -216,7 +216,7 @@ def choice_of_verdict(values: Mapping[str, Any], kind: RaterKind, options: ReadO
     own = CHOICES.get(word.lower())
     choice, strength = (own, "") if own and not options.is_mapped else interpret_label(word, own, values, options)
     if choice not in tuple(Choice) and kind != RaterKind.JUDGE:
-        raise RowRefused(f"choice “{choice}” can be a judge's only")
+        raise RowRefused(f"only a judge can have the choice “{choice}”")
     return choice, strength
 
 
@@ -226,19 +226,17 @@ def interpret_label(word: str, own: str | None, values: Mapping[str, Any], optio
     has_name = side_with_name(word, *names)
     if choice is not None:
         if is_other_name(word, choice, *names):
-            raise LabelUnknown(
-                f"choice “{word[:40]}” is the name of candidate {has_name}, and was said to mean {choice}"
-            )
+            raise LabelUnknown(f"choice “{word[:40]}” is the name of candidate {has_name}, but is mapped to {choice}")
         return choice, label_strength(word, choice, options)
     if own and not has_name:
         return own, ""
     if label := parse_label(word, *names):
         return label.choice, label.strength
     if has_name:
-        raise LabelUnknown(f"choice “{word[:40]}” may mean either side. Set it, as --choice {word[:40]}=A")
+        raise LabelUnknown(f"choice “{word[:40]}” may mean either response. Map it, as --choice {word[:40]}=A")
     raise LabelUnknown(
-        f"choice “{word[:40]}” is none of {', '.join(CHOICES.values())}, and no known label: "
-        f'say what it means, as --choice "{word[:40]}=A", or on the page of its columns'
+        f"choice “{word[:40]}” is unknown. Use {', '.join(CHOICES.values())}, or map it with "
+        f'--choice "{word[:40]}=A" or on the column mapping page'
     )
 
 
@@ -258,7 +256,7 @@ def native_order_shown(values: Mapping[str, Any], choice: str) -> ShownOrder:
     if choice != INCONSISTENT:
         return SHOWN[word]
     if SHOWN[word] in (ShownOrder.AS_STORED, ShownOrder.SWAPPED):
-        raise RowRefused("an inconsistent choice comes from both orders: leave shown_swapped out or say folded")
+        raise RowRefused("an inconsistent choice comes from both orders: leave shown_swapped out, or set it to folded")
     return ShownOrder.FOLDED
 
 

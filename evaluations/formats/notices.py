@@ -40,18 +40,18 @@ LOOKED_AT: Final[Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 }
 # What is counted, and the sentence.
 SENTENCES: Final[Mapping[NoticeKind, tuple[str, str]]] = {
-    NoticeKind.NOT_UNDERSTOOD: ("label", "{count}{of} not understood and not stored: {words} ({lines})."),
-    NoticeKind.STATUS: ("answer", "{count} not stored because of the status: {words} ({lines})."),
+    NoticeKind.NOT_UNDERSTOOD: ("label", "{count}{of} not understood, so not imported: {words} ({lines})."),
+    NoticeKind.STATUS: ("answer", "{count} not imported because of the status: {words} ({lines})."),
     NoticeKind.NO_STATUS: (
         "response",
         "{count} without a status: drafts and discarded responses may be among them. Argilla's to_json leaves the "
         "status out; to_list(flatten=True) and to_datasets() export it.",
     ),
     NoticeKind.NO_ANSWER: ("annotation", "{count}{of} without an answer ({lines})."),
-    NoticeKind.COLUMN: ("column", "Columns not stored: {words} ({lines})."),
-    NoticeKind.NOT_STORED: ("thing", "Not stored: {things} ({lines})."),
+    NoticeKind.COLUMN: ("column", "Columns not imported: {words} ({lines})."),
+    NoticeKind.NOT_STORED: ("thing", "Not imported: {things} ({lines})."),
     NoticeKind.EQUAL_RESPONSES: ("comparison", "{count} of two equal responses ({lines})."),
-    NoticeKind.SHORTENED: ("value", "{count}{of} as long as can be kept, and cut off if longer ({lines})."),
+    NoticeKind.SHORTENED: ("value", "{count}{of} at the length limit, so perhaps cut off ({lines})."),
     NoticeKind.NO_VALUE: (
         "value",
         "{count}{of} kept as text: {words} ({lines}). Programs write this for a missing or broken value.",

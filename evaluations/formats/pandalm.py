@@ -68,7 +68,7 @@ def pandalm_query(values: Mapping[str, Any], key: str) -> QueryPart:
 
 def pandalm_human_choice(word: str, annotator: str) -> str:
     if word not in ("0", "1", "2"):
-        raise RowRefused(f"{annotator} is “{word[:40]}” where 0, 1 or 2 is expected")
+        raise RowRefused(f"{annotator} is “{word[:40]}”; expected 0, 1 or 2")
     return CHOICES[word]
 
 
@@ -85,7 +85,7 @@ def pandalm_result_rows(record: Record, options: ReadOptions) -> tuple[FileRow, 
     column = pandalm_result_column(record.values)
     word = required_text(record.values, column).strip()
     if word.lower() not in CHOICES:
-        raise RowRefused(f"{column} is “{word[:40]}” where 1, 2, 0, Tie or garbage is expected")
+        raise RowRefused(f"{column} is “{word[:40]}”; expected 1, 2, 0, Tie or garbage")
     judge = column.removesuffix(RESULT_SUFFIX)
     used = ("idx", column, f"{judge}_reason")
     return (

@@ -91,11 +91,11 @@ def read_pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def record_too_long(where: str) -> InputRefused:
-    return InputRefused(f"{where} is longer than {MAX_RECORD_BYTES // MB} MB: this is no file of rows.")
+    return InputRefused(f"{where} is longer than {MAX_RECORD_BYTES // MB} MB. This is not a file of rows.")
 
 
 def too_many_blank_lines(name: str, line: int) -> InputRefused:
-    return InputRefused(f"{name} is blank from line {line:,} on, and that for long: this is no file of rows.")
+    return InputRefused(f"{name} has only blank lines from line {line:,} on. This is not a file of rows.")
 
 
 def blocks_of_lines(file: BinaryIO, name: str) -> Iterator[list[bytes]]:
@@ -115,11 +115,11 @@ def blocks_of_lines(file: BinaryIO, name: str) -> Iterator[list[bytes]]:
 
 def refuse_many_columns(columns: tuple[str, ...], name: str) -> None:
     if len(columns) > MAX_COLUMNS:
-        raise InputRefused(f"{name} has {len(columns):,} columns; at most {MAX_COLUMNS:,} can be read.")
+        raise InputRefused(f"{name} has {len(columns):,} columns; the limit is {MAX_COLUMNS:,}.")
     if len(set(columns)) < len(columns):
         twice = min(column for column in columns if columns.count(column) > 1)
         what = f"the column “{twice[:60]}” more than once" if twice else "more than one column without a name"
-        raise InputRefused(f"{name} has {what}: give each a name of its own, or leave it out.")
+        raise InputRefused(f"{name} has {what}. Give each column its own name, or remove it.")
 
 
 FIRST_RECORDS: Final = 1_000

@@ -62,10 +62,10 @@ MAGIC: Final = {
     b"\x04\x22\x4d\x18": f"compressed with LZ4: {REPACK}",
     b"7z\xbc\xaf": "a 7z archive: unpack it, or make it a ZIP",
     b"Rar!": "a RAR archive: unpack it, or make it a ZIP",
-    b"version https://git-lfs": "only the pointer of Git LFS to a file: fetch the file itself, by “git lfs pull”",
+    b"version https://git-lfs": "a Git LFS pointer: fetch the file itself with “git lfs pull”",
 }
 MARKUP: Final = {
-    (b"<!doctype html", b"<html"): f"a web page, such as one that asks to sign in, and no data: {SAVE_IT}",
+    (b"<!doctype html", b"<html"): f"a web page, perhaps a sign-in page: {SAVE_IT}",
     (b"<?xml",): f"XML: {SAVE_IT}",
 }
 
@@ -84,7 +84,7 @@ def unwrap_viewer_rows(records: Iterator[Record | BadRow]) -> Iterator[Record | 
             yield record
         elif cut := record.values["truncated_cells"]:
             columns = quote_columns([str(column) for column in cut])
-            yield BadRow(record.line, f"the viewer of data sets cut off {columns}: download the data set's own files")
+            yield BadRow(record.line, f"the dataset viewer cut off {columns}. Download the dataset’s own files")
         else:
             yield replace(record, values=record.values["row"])
 
@@ -131,7 +131,7 @@ def spill_to_disk(stream: BinaryIO, name: str, limits: FileLimits) -> BinaryIO:
     except OSError as error:
         if is_no_space_left(error):
             raise DiskFull from None
-        raise InputRefused(f"{name} cannot be unpacked here ({error.strerror}): bring it as it is.") from None
+        raise InputRefused(f"{name} cannot be unpacked here ({error.strerror}). Import it uncompressed.") from None
     whole.seek(0)
     return whole
 
@@ -176,7 +176,9 @@ def number_rows_through(
     for part, called, source in zip(names, models_of_entries(names), chain([first], others), strict=False):
         if source.columns and first.columns and set(source.columns) != set(first.columns):
             differs = column_difference(source.columns, first.columns)
-            raise InputRefused(f"{part} in {name} has other columns than {names[0]}: {differs}. Bring them one by one.")
+            raise InputRefused(
+                f"{part} in {name} has other columns than {names[0]}: {differs}. Import them one by one."
+            )
         for record in source.records:
             if isinstance(record, Record):
                 yield replace(record, line=number + 1, index=number, part=called)
@@ -191,7 +193,7 @@ def column_difference(columns: Sequence[str], others: Sequence[str]) -> str:
     """The missing and the additional columns, in words."""
     lacks, alone = set(others) - set(columns), set(columns) - set(others)
     differences = [f"lacks {quote_columns(sorted(lacks))}"] if lacks else []
-    return "it " + " and ".join([*differences, *([f"has {quote_columns(sorted(alone))} besides"] if alone else [])])
+    return "it " + " and ".join([*differences, *([f"also has {quote_columns(sorted(alone))}"] if alone else [])])
 
 
 def quote_columns(columns: Sequence[str]) -> str:
@@ -224,7 +226,7 @@ def source_of_text(file: BinaryIO, head: bytes, name: str) -> RecordSource:
     if key := find_rows_key(text):
         return RecordSource(None, read_json_under_key(key, file, name))
     if "\n" in text.rstrip() and isinstance(json_or_none(text), dict) and not may_be_columnwise(text):
-        raise InputRefused(f"{name} is one JSON object and holds no array of objects: nothing in it is a row.")
+        raise InputRefused(f"{name} is one JSON object without an array of objects, so it has no rows.")
     return source_of_lines(file, text, name)
 
 
@@ -259,17 +261,17 @@ def refuse_non_data(head: bytes, name: str) -> None:
         if head.startswith(magic):
             raise InputRefused(f"{name} is {what}.")
     if is_zip(head) or is_tar(head) or is_compressed(head):
-        raise InputRefused(f"{name} is packed more than once: unpack it first.")
+        raise InputRefused(f"{name} is compressed more than once. Unpack it first.")
 
 
 def refuse_non_text_file(head: bytes, name: str) -> None:
     if not head.removeprefix(codecs.BOM_UTF8).strip():
-        raise InputRefused(f"{name} holds nothing but blank space.")
+        raise InputRefused(f"{name} contains only blank space.")
     for marks, what in MARKUP.items():
         if head.removeprefix(codecs.BOM_UTF8).lstrip()[:20].lower().startswith(marks):
             raise InputRefused(f"{name} is {what}.")
     if head.count(0) * 3 > len(head) and not (any(head[:64:2]) and any(head[1:64:2])):
-        raise InputRefused(f"{name} is UTF-16 without a byte order mark, it seems: save it as UTF-8.")
+        raise InputRefused(f"{name} seems to be UTF-16 without a byte order mark. Save it as UTF-8.")
     control = sum(byte < 32 and byte not in b"\t\n\r\f" for byte in head)
     if control > 8 and control * 20 > len(head) and (0 in head or not begins_as_utf8(head)):
         raise InputRefused(f"{name} is a binary file, not text: {SAVE_IT}.")
@@ -319,18 +321,18 @@ def refuse_hopeless_file(
         broken.append(record)
         if len(broken) == (LATER_PATIENCE if any_read else PATIENCE):
             where = f"of {len(broken):,} rows of {name}, from line {broken[0].line:,} on,"
-            raise InputRefused(f"None {where} can be read. {bad_row_reason(broken[0])}")
+            raise InputRefused(f"None {where} is valid. {bad_row_reason(broken[0])}")
     if not any_read:
         raise InputRefused(
-            f"No row of {name} can be read. {bad_row_reason(broken[0])}" if broken else f"{name} holds no rows."
+            f"No row of {name} is valid. {bad_row_reason(broken[0])}" if broken else f"{name} has no rows."
         )
     yield from broken
 
 
 def too_many_rows(name: str, limits: FileLimits) -> InputRefused:
     return InputRefused(
-        f"{name} has more than {limits.rows:,} rows, the most that are read here (JUDGEWEB_MAX_ROWS): "
-        "split it, or have the limit raised."
+        f"{name} has more than {limits.rows:,} rows, the limit of this site (JUDGEWEB_MAX_ROWS). "
+        "Split it, or ask for a higher limit."
     )
 
 

@@ -75,7 +75,7 @@ def squality_response_rows(
     record: Record, query: QueryPart, system: str, answer: Mapping[str, Any]
 ) -> Iterator[FileRow]:
     if len(system) > MAX_KEY:
-        raise RowRefused(f"a system's name has {len(system)} characters; at most {MAX_KEY} can be kept")
+        raise RowRefused(f"a system's name has {len(system)} characters; the limit is {MAX_KEY}")
     yield ResponseRow(record.line, query, system, parse_response(answer, "response"))
     reviews = answer.get("reviews")
     if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):

@@ -63,7 +63,7 @@ def optional_text(values: Values, field: str, limit: int | None = None) -> str:
     value = values.get(field)
     text = "" if value is None else value_as_text(value, field)
     if limit is not None and len(text) > limit:
-        raise RowRefused(f"{field} has {len(text):,} characters; at most {limit} can be kept")
+        raise RowRefused(f"{field} has {len(text):,} characters; the limit is {limit}")
     return text
 
 
@@ -81,7 +81,7 @@ def required_name(values: Values, field: str) -> str:
 
 def repeated_key_sentence(pairs: Sequence[tuple[str, object]]) -> str:
     key = Counter(key for key, _ in pairs).most_common(1)[0][0]
-    return f"the key “{key[:40]}” stands more than once in one object: which of them is meant is not clear"
+    return f"the key “{key[:40]}” appears more than once in one object"
 
 
 def object_from_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -132,7 +132,7 @@ def content_key(value: object) -> str:
 def aspect_key(values: Values, default: str) -> str:
     key = (optional_text(values, "aspect", MAX_ASPECT) or default).strip().lower()
     if not ASPECT_KEY.fullmatch(key):
-        raise RowRefused(f"aspect “{key}” may hold letters, digits, hyphens and underscores only")
+        raise RowRefused(f"aspect “{key}” may have only letters, digits, hyphens and underscores")
     return key
 
 
@@ -155,7 +155,7 @@ def required_number(values: Values, field: str) -> float:
         raise RowRefused(f"{field} “{text[:40]}” is not a number such as 4 or 3.5")
     number = float(text)
     if not math.isfinite(number):
-        raise RowRefused(f"{field} “{text[:40]}” is too large a number")
+        raise RowRefused(f"{field} “{text[:40]}” is too large")
     return number + 0.0  # what is written as -0 is 0
 
 

@@ -73,7 +73,7 @@ def cancel_import(request: AuthenticatedRequest, slug: str, pk: int, body: Empty
 
 @operations.do("/evaluations/{slug:slug}/imports/{int:pk}/undo", Scope.WRITE, ImportDetailOut)
 def undo_import(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> ImportDetailOut:
-    """Undo an import, if nothing of it was judged, reviewed, resolved, commented on or exported.
+    """Undo an import, unless its data was judged, reviewed, resolved, commented on or exported.
 
     Its rows are hidden at once and removed in the background: its state is `undoing`, then `undone`.
     """

@@ -63,7 +63,7 @@ def set_aside_job(job: Job, fault: str = "") -> None:
     """Keep workers from claiming the job until a person retries it."""
     times = f"{job.attempts} time{'' if job.attempts == 1 else 's'}"
     cause = f"this work failed {times}, last with “{fault}”" if fault else f"the worker died {times} at this work"
-    reason = f"Set aside: {cause}. Look at the worker's log."
+    reason = f"Set aside: {cause}. Check the worker's log."
     logger.error("%s: %s", job, reason)
     give_up = get_kind(job.kind).on_give_up
     state = JobState.FAILED if give_up else JobState.SET_ASIDE

@@ -74,7 +74,7 @@ class JudgeForm(SecretFreeForm):
     name = forms.CharField(
         max_length=120,
         required=False,
-        help_text="Default: the model, and the rubric where that is taken.",
+        help_text="Default: the model, plus the rubric if that name exists.",
         widget=SecretFreeInput(lambda text: not is_probable_key(text)),
     )
     version = VersionChoiceField(

@@ -167,7 +167,7 @@ def refuse_invalid_extras(judge: Judge) -> None:
     endpoint, extras = judge.endpoint, {"headers": judge.extra_headers, "body": judge.extra_body}
     if endpoint is None:
         if judge.extra_headers or judge.extra_body:
-            raise InputRefused("Extra headers and body fields are for LLM judges: a rule makes no requests.")
+            raise InputRefused("Extra headers and body fields are for LLM judges. A rule makes no requests.")
         return
     if unsent := list_unsent_variables(extras, server_for_endpoint(endpoint)):
         raise InputRefused(
@@ -187,7 +187,7 @@ def refuse_invalid_one_aspect_per_call(judge: Judge, spec: RubricSpec) -> None:
     if not judge.one_aspect_per_call:
         return
     if judge.kind == JudgeKind.RULE:
-        raise InputRefused("One request per aspect is for LLM judges: a rule makes no requests.")
+        raise InputRefused("One request per aspect is for LLM judges. A rule makes no requests.")
     if wants_two_steps(spec, judge.mode):
         raise InputRefused(
             "One aspect per call does not work in two steps: choose another mode and a rubric that is answered in "
@@ -220,7 +220,7 @@ def refuse_invalid_baseline(judge: Judge) -> None:
 def refuse_duplicate_judge(judge: Judge) -> None:
     others = Judge.objects.filter(evaluation=judge.evaluation)
     if others.filter(name=judge.name).exists():
-        raise InputRefused(f"There is a judge “{judge.name}” already. Choose another name.")
+        raise InputRefused(f"A judge “{judge.name}” already exists. Choose another name.")
     same = others.filter(fingerprint=judge.fingerprint).first()
     if same is not None:
         raise InputRefused(f"“{same.name}” has the same settings. Run that one.")

@@ -132,8 +132,9 @@ def select_report_comparisons(
     ``or_responses``: there may be none where there are single responses.
     """
     selected = filter_by_rules(comparisons, evaluation, rules)
-    if rules.sliced and not apply_comparison_filter(comparisons, evaluation, rules.sliced.comparison_filter).exists():
-        raise InputRefused(f"The slice {rules.sliced.in_words()}, has no comparison.")
+    saved = rules.saved_filter
+    if saved and not apply_comparison_filter(comparisons, evaluation, saved.comparison_filter).exists():
+        raise InputRefused(f"The saved filter {saved.in_words()}, matches no comparisons.")
     if (
         rules.where
         and not selected.exists()
@@ -146,8 +147,8 @@ def select_report_comparisons(
 def filter_by_rules(
     comparisons: QuerySet[Comparison], evaluation: Evaluation, rules: ReportRules
 ) -> QuerySet[Comparison]:
-    if rules.sliced:
-        comparisons = apply_comparison_filter(comparisons, evaluation, rules.sliced.comparison_filter)
+    if rules.saved_filter:
+        comparisons = apply_comparison_filter(comparisons, evaluation, rules.saved_filter.comparison_filter)
     if rules.part:
         comparisons = filter_by_split_part(comparisons, evaluation, get_default_split(evaluation), rules.part)
     return filter_by_pairs(comparisons, rules.where)
@@ -170,10 +171,10 @@ def filter_by_pairs(comparisons: QuerySet[Comparison], where: Sequence[tuple[str
 def select_single_responses(evaluation: Evaluation, rules: ReportRules) -> QuerySet[Response]:
     """The responses whose scores a report by these rules counts, in a comparison or not.
 
-    A slice is of comparisons: it leaves none.
+    A saved filter is of comparisons: it leaves none.
     """
     responses: QuerySet[Response] = Response.objects.filter(query__evaluation=evaluation)
-    if rules.sliced:
+    if rules.saved_filter:
         return responses.none()
     if rules.part:
         responses = filter_by_split_part(responses, evaluation, get_default_split(evaluation), rules.part)

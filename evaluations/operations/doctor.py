@@ -47,7 +47,7 @@ def run_checks(reach_broker: Callable[[], None]) -> Findings:
         findings = list(check_database())
     except DatabaseError as error:
         yield problem_finding(
-            "database", f"It does not answer: {error_in_one_line(error)}.", "Look at DATABASE_URL, and start it."
+            "database", f"Not responding: {error_in_one_line(error)}.", "Check DATABASE_URL, and start it."
         )
         return
     yield from findings
@@ -61,29 +61,29 @@ def check_settings() -> Findings:
     host = urlsplit(settings.ADDRESS).hostname or ""
     if settings.DEBUG and host not in LOCAL_HOSTS:
         yield problem_finding(
-            "settings", f"JUDGEWEB_DEBUG is on at {settings.ADDRESS}: errors show the program.", "Take it out."
+            "settings", f"JUDGEWEB_DEBUG is on at {settings.ADDRESS}: error pages show source code.", "Remove it."
         )
     elif not settings.BEHIND_HTTPS and host not in LOCAL_HOSTS:
         yield warning_finding(
             "settings",
-            f"People reach {settings.ADDRESS} without encryption: passwords and links can be read on the way.",
-            "Put a proxy with a certificate before it, and set JUDGEWEB_ADDRESS=https://….",
+            f"{settings.ADDRESS} has no encryption: passwords and links can be intercepted.",
+            "Put a proxy with a certificate in front of it, and set JUDGEWEB_ADDRESS=https://….",
         )
     else:
         yield ok_finding("settings", f"judgeweb {settings.VERSION} at {settings.ADDRESS}")
     if settings.BEHIND_HTTPS and not settings.TRUSTED_PROXIES:
         yield warning_finding(
             "settings",
-            "The addresses of people are not known: wrong passwords are counted by username alone.",
+            "Client addresses are unknown, so sign-in throttling works by username only.",
             "Set JUDGEWEB_TRUSTED_PROXIES to the networks of the proxy, such as 127.0.0.1/32.",
         )
     for key in (settings.DATA_DIR / "secret_key", settings.ENCRYPTION_KEY_FILE):
         if key.exists() and stat.S_IMODE(key.stat().st_mode) & 0o077:
-            yield warning_finding("settings", f"Other accounts of this machine can read {key}.", f"chmod 600 {key}")
+            yield warning_finding("settings", f"Other accounts on this machine can read {key}.", f"chmod 600 {key}")
     if settings.DATA_DIR.exists() and settings.DATA_DIR.stat().st_mode & 0o077:
         yield warning_finding(
             "settings",
-            f"{settings.DATA_DIR} can be read by other accounts of this machine.",
+            f"{settings.DATA_DIR} is readable by other accounts on this machine.",
             f"chmod 700 {settings.DATA_DIR}",
         )
     if not settings.DEBUG and not (settings.STATIC_ROOT / "staticfiles.json").exists():
@@ -99,7 +99,7 @@ def check_disk() -> Findings:
             os.fsync(file.fileno())
     except OSError as error:
         yield problem_finding(
-            "disk", f"Nothing can be written in {folder}: {error.strerror}.", "Make room, or give the right."
+            "disk", f"Cannot write to {folder}: {error.strerror}.", "Free disk space, or fix the permissions."
         )
         return
     yield describe_disk(shutil.disk_usage(folder).free)
@@ -121,7 +121,7 @@ def check_database() -> Findings:
     if mode.lower() not in ("wal", "utf8"):
         problem = f"journal is {mode}, not WAL" if settings.USES_SQLITE else f"encoding is {mode}, not UTF8"
         yield warning_finding(
-            "database", f"Its {problem}.", "Keep SQLite on a local disk; make a PostgreSQL database as UTF8."
+            "database", f"Its {problem}.", "Keep SQLite on a local disk; create a PostgreSQL database with UTF8."
         )
     if refusal := refusal_of_other_version():
         yield problem_finding("database", refusal, "")
@@ -147,7 +147,7 @@ def check_clocks() -> Findings:
     difference = abs((timezone.now() - read_clock()).total_seconds())
     if difference > MAX_CLOCK_DIFFERENCE_SECONDS:
         yield warning_finding(
-            "database", f"Its clock is {difference:.0f} seconds off this machine's.", "Set both by NTP."
+            "database", f"Its clock is {difference:.0f} seconds off from this machine's.", "Synchronize both with NTP."
         )
 
 
@@ -159,8 +159,8 @@ def check_workers() -> Findings:
     if overdue := list(find_overdue_work()):
         yield problem_finding(
             "workers",
-            f"{', '.join(overdue)} should have been swept minutes ago: the workers are stuck.",
-            "Look at the worker's log, and start the workers again.",
+            f"{', '.join(overdue)} is overdue by minutes: the workers are stuck.",
+            "Check the worker's log, and restart the workers.",
         )
 
 
@@ -190,7 +190,7 @@ def check_endpoints() -> Findings:
             yield warning_finding(part, outage, f"Start it. {endpoint.down_reason}")
             continue
         if problem:
-            yield warning_finding(part, problem, f"Look at {endpoint.base_url}, and at the environment of the workers.")
+            yield warning_finding(part, problem, f"Check {endpoint.base_url}, and the environment of the workers.")
         else:
             yield check_endpoint_answer(endpoint, part)
 
@@ -201,13 +201,13 @@ def check_endpoint_answer(endpoint: Endpoint, part: str) -> Finding:
 
     model = latest_model(endpoint)
     if not model:
-        return ok_finding(part, f"{endpoint.base_url} answers; no judge is asked there yet")
+        return ok_finding(part, f"{endpoint.base_url} responds; no judge uses it yet")
     try:
         problem = find_model_problem(endpoint, model)
     except InputRefused as refused:  # its daily budget does not cover the question
-        return warning_finding(part, f"{model} was not asked", str(refused))
+        return warning_finding(part, f"{model} was not tested", str(refused))
     if problem:
         return problem_finding(
             part, f"{model} did not answer: {problem}", f"Run: manage.py check_endpoint “{endpoint.name}”"
         )
-    return ok_finding(part, f"{model} answers a question")
+    return ok_finding(part, f"{model} responds")

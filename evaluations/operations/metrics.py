@@ -55,7 +55,7 @@ def collect_measures(measures: Measures) -> Iterator[Metric]:
         ("jobs_due", f"Jobs that wait for a worker, counted up to {MOST_COUNTED}.", measures.due_jobs),
         ("queue_age_seconds", "How long the oldest due job has waited.", measures.oldest_job_seconds or 0),
         ("jobs_running", "Jobs that a worker has claimed.", measures.running_jobs),
-        ("jobs_set_aside", "Jobs that killed their worker twice.", measures.jobs_set_aside),
+        ("jobs_set_aside", "Jobs whose worker died twice.", measures.jobs_set_aside),
         (
             "calls_in_flight",
             f"Calls that a worker has claimed, counted up to {MOST_COUNTED}.",
@@ -79,8 +79,8 @@ def collect_call_totals() -> Iterator[Metric]:
         ("llm_requests", "requests", "Requests to LLM servers.", 1),
         ("llm_tokens_in", "tokens_in", "Tokens sent.", 1),
         ("llm_tokens_out", "tokens_out", "Tokens received.", 1),
-        ("llm_cost_usd", "cost", "What they cost, where the price is known.", NANO_PER_USD),
-        ("llm_latency_seconds", "latency_ms", "Seconds waited for their answers, in all.", 1000),
+        ("llm_cost_usd", "cost", "Their cost, where the price is known.", NANO_PER_USD),
+        ("llm_latency_seconds", "latency_ms", "Total seconds waited for their answers.", 1000),
     ):
         family = CounterMetricFamily(f"judgeweb_{name}", text, labels=["outcome"])
         for total in totals:

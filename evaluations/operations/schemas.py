@@ -11,7 +11,7 @@ class StatusFindingOut(Schema):
     part: str
     health: Health
     summary: str
-    advice: str = Field(description="what to do; empty if there is nothing")
+    advice: str = Field(description="what to do; empty if nothing")
 
 
 class WorkerOut(Schema):

@@ -51,7 +51,9 @@ def build_site_status() -> SiteStatus:
     scheme = urlsplit(settings.CELERY_BROKER_URL).scheme
     findings = [*describe_background(measures), describe_broker(scheme, ask_broker())]
     if measures.disk_free_bytes is None:
-        findings.append(problem_finding("disk", f"{settings.DATA_DIR} cannot be read.", "Mount it, or give the right."))
+        findings.append(
+            problem_finding("disk", f"{settings.DATA_DIR} cannot be read.", "Mount it, or fix the permissions.")
+        )
     else:
         findings.append(describe_disk(measures.disk_free_bytes))
     findings += describe_jobs_set_aside()

@@ -188,7 +188,7 @@ def describe_background(measures: Measures) -> Findings:
         yield warning_finding(
             "webhooks",
             f"{format_count(measures.overdue_webhooks, 'message')} should have been sent {format_age(300)} ago.",
-            "Look at the worker's log, and at the receivers on the Webhooks pages.",
+            "Check the worker's log, and the receivers on the Webhooks pages.",
         )
 
 
@@ -196,21 +196,21 @@ def describe_workers(measures: Measures) -> Findings:
     if not measures.workers:
         yield problem_finding(
             "workers",
-            "No worker is running: nothing is judged, imported or sent in the background.",
+            "No worker is running, so no background work is done.",
             START_A_WORKER,
         )
         return
     names = ", ".join(f"{worker.name} since {worker.started_at:%Y-%m-%d %H:%M}" for worker in measures.workers)
     yield ok_finding("workers", f"{len(measures.workers)} running: {names}")
     if old := [worker.name for worker in measures.workers if worker.version != settings.VERSION]:
-        yield warning_finding("workers", f"{', '.join(old)} runs another version of judgeweb.", "Start it again.")
+        yield warning_finding("workers", f"{', '.join(old)} runs a different version of judgeweb.", "Restart it.")
 
 
 def describe_sweep(measures: Measures) -> Finding:
     if (age := sweep_age(measures)) > LATE_SWEEP_SECONDS:
         if not measures.workers:
             return warning_finding("sweep", f"The last sweep was {format_age(age)} ago.", START_A_WORKER)
-        advice = "Look at the worker's log, and start the workers again."
+        advice = "Check the worker's log, and restart the workers."
         return problem_finding("sweep", f"The last sweep was {format_age(age)} ago: the workers are stuck.", advice)
     return ok_finding(
         "sweep", "none yet" if measures.sweep_seconds is None else f"the last one was {format_age(age)} ago"
@@ -237,7 +237,7 @@ def describe_waiting(part: str, summary: str, seconds: float | None, measures: M
     sentence = f"{summary[0].upper()}{summary[1:]}."
     if not measures.workers:
         return warning_finding(part, sentence, START_A_WORKER)
-    advice = "Look at the worker's log, and start the workers again, or more of them."
+    advice = "Check the worker's log, and restart the workers or start more."
     build = warning_finding if measures.is_working else problem_finding
     return build(part, sentence, advice)
 
@@ -247,7 +247,7 @@ def describe_disk(free: int) -> Finding:
     if free >= LITTLE_SPACE:
         return ok_finding("disk", summary)
     build = problem_finding if free < NO_SPACE else warning_finding
-    return build("disk", f"Only {summary}.", "Make room: runs stop and imports fail once it is full.")
+    return build("disk", f"Only {summary}.", "Free disk space: runs stop and imports fail once the disk is full.")
 
 
 def describe_broker(scheme: str, error: str) -> Finding:
@@ -255,8 +255,8 @@ def describe_broker(scheme: str, error: str) -> Finding:
     if not error:
         return ok_finding("broker", f"{scheme} answers")
     if any(words in error.lower() for words in REFUSED_BY_BROKER):
-        return problem_finding("broker", f"{scheme} refuses the username or password.", "Look at CELERY_BROKER_URL.")
-    return problem_finding("broker", f"{scheme} does not answer: {error}.", "Look at CELERY_BROKER_URL.")
+        return problem_finding("broker", f"{scheme} refuses the username or password.", "Check CELERY_BROKER_URL.")
+    return problem_finding("broker", f"{scheme} does not answer: {error}.", "Check CELERY_BROKER_URL.")
 
 
 def worst_health(findings: list[Finding]) -> Health:

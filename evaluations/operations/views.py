@@ -19,7 +19,7 @@ from evaluations.operations.site_status import build_site_status
 from evaluations.operations.status import find_standstill, measure_background
 from evaluations.web.requests import AuthenticatedRequest
 
-NO_DATABASE = "the database does not answer"
+NO_DATABASE = "the database is not responding"
 
 
 def answer_monitor(line: str, status: int = 200) -> HttpResponse:

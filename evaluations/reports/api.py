@@ -29,21 +29,21 @@ from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["report"])
 FILTERS: Final = {
-    "judge": "only these judges; may be given several times",
-    "slice": "the name of a slice",
+    "judge": "only these judges; repeatable",
+    "saved_filter": "the name of a saved filter",
     "category": "of the query",
     "candidate_1": "only comparisons of this candidate",
     "candidate_2": "against this one",
-    "reviewer": "only these people; may be given several times",
-    "since": "votes from this day on, as 2026-01-31",
-    "until": "votes up to this day",
-    "seen": "what people had seen of the judge: nothing, blind or judge",
+    "reviewer": "only these reviewers; repeatable",
+    "since": "first day of votes, such as 2026-01-31",
+    "until": "last day of votes",
+    "seen": "what reviewers had seen of the judge: nothing, blind or judge",
     "split_rule": "split majorities: tie, drop or first",
     "failed": "failed verdicts: exclude or tie",
     "coding": "sides: candidate or shown",
-    "part": "of the evaluation's own split: train, dev or test",
-    "pairs": "all: every pair of reviewers, above 30 reviewers too",
-    "aspect": "of parts with a page for each aspect, the one",
+    "part": "only this part of the evaluation's split: train, dev or test",
+    "pairs": "all: every pair of reviewers, even above 30 reviewers",
+    "aspect": "the aspect, for parts that show one at a time",
 }
 REPEATABLE: Final = ("judge", "reviewer")
 STRING_LIST: Final = {"type": "array", "items": {"type": "string"}}
@@ -67,13 +67,13 @@ ONLY_PARAMETER: Final = {
     "name": "only",
     "in": "query",
     "required": False,
-    "description": "one part of the report alone; empty: all that you may see",
+    "description": "only this part of the report; default: all that you may see",
     "schema": {"type": "string", "enum": [part.value for part in ReportPart]},
 }
 # Open to those who see everything: both can name a candidate or a person.
 FREE_FILTERS: Final = {
-    "raters": "only raters of such a name; * stands for any letters",
-    "where": "KEY=VALUE; may be given again",
+    "raters": "only raters whose name matches; * matches anything",
+    "where": "KEY=VALUE; repeatable",
 }
 RATERS_PARAMETER: Final = {
     "name": "raters",
@@ -92,7 +92,7 @@ FORMAT_PARAMETER: Final = {
         "default": PlotFormat.CSV.value,
     },
 }
-CELL_FILTERS: Final = {"judge_choice": "what the judge said", "human_choice": "what most people said"}
+CELL_FILTERS: Final = {"judge_choice": "the judge's verdict", "human_choice": "the majority of the reviewers"}
 CHOICE_SCHEMA: Final = {"type": "string", "enum": [choice.value for choice in Choice]}
 CELL_PARAMETERS: Final = [
     {"name": name, "in": "query", "required": True, "description": words, "schema": CHOICE_SCHEMA}
@@ -140,7 +140,7 @@ def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpRespons
     chart_format = request.GET.get("as", PlotFormat.CSV.value)
     if chart_format not in list(PlotFormat):
         fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
-        raise Problem("invalid", "There is no such format of plots.", faults=[fault])
+        raise Problem("invalid", "Unknown chart format.", faults=[fault])
     return build_requested_chart(user, form, part, name, form.cleaned_data["aspect"] or None, PlotFormat(chart_format))
 
 
@@ -171,7 +171,7 @@ def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:
     names = form.cleaned_data["judge"]
     if len(names) != 1:
         fault = FieldError("query.judge", "Name one judge.")
-        raise Problem("invalid", "A cell is of one judge.", faults=[fault])
+        raise Problem("invalid", "A cell belongs to one judge.", faults=[fault])
     judge: Rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.JUDGE, name=names[0])
     return judge
 
@@ -196,7 +196,7 @@ def add_free_filters(rules: ReportRules, query: QueryDict) -> ReportRules:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             fault = FieldError("query.where", "Write it as key=value, for example category=math.")
-            raise Problem("invalid", "“where” is a key and its value.", faults=[fault])
+            raise Problem("invalid", "“where” must be key=value.", faults=[fault])
         where.append((key, value))
     return replace(rules, raters=query.get("raters") or rules.raters, where=(*rules.where, *where))
 

@@ -79,7 +79,7 @@ class ReportForm(forms.Form):
     """All fields are optional. Filters that the user may not use are removed."""
 
     judge = build_multiple_choice_field("Judges", "judge")
-    slice = build_name_field("Saved filter", "saved filter")
+    saved_filter = build_name_field("Saved filter", "saved filter")
     category = build_name_field("Category", "category")
     candidate_1 = build_name_field("Model", "model")
     candidate_2 = build_name_field("vs.", "model")
@@ -99,7 +99,7 @@ class ReportForm(forms.Form):
     sort = build_choice_field("Order", SORT_CHOICES)
     aspect = build_name_field("Aspect", "aspect")
 
-    FREQUENT: Final = ("judge", "slice", "category", "candidate_1", "candidate_2")
+    FREQUENT: Final = ("judge", "saved_filter", "category", "candidate_1", "candidate_2")
     RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs")
     LAYOUT: Final = ("ties", "measure", "sort", "aspect")
 
@@ -116,7 +116,9 @@ class ReportForm(forms.Form):
         self.set_choices("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         self.saved_filters = {saved.name: saved for saved in saved_filters}
-        self.set_choices("slice", [("", "all comparisons"), *((name, name) for name in self.saved_filters)], sees_all)
+        self.set_choices(
+            "saved_filter", [("", "all comparisons"), *((name, name) for name in self.saved_filters)], sees_all
+        )
         self.set_choices("category", [("", "all"), *((name, name) for name in list_categories(evaluation))])
         candidates = Candidate.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         names = [(candidate.name, candidate.name) for candidate in candidates]
@@ -147,7 +149,7 @@ class ReportForm(forms.Form):
             seen=SeenRule(cleaned["seen"] or SeenRule.NOTHING),
             since=cleaned["since"],
             until=cleaned["until"],
-            sliced=self.saved_filters[cleaned["slice"]].named if cleaned.get("slice") else None,
+            saved_filter=self.saved_filters[cleaned["saved_filter"]].named if cleaned.get("saved_filter") else None,
             where=(
                 *([("category", cleaned["category"])] if cleaned.get("category") else []),
                 *candidate_conditions(cleaned.get("candidate_1", ""), cleaned.get("candidate_2", "")),

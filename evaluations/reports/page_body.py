@@ -174,7 +174,7 @@ def get_cells_url(evaluation: Evaluation, rules: ReportRules, query: QueryValues
     if rules.coding is not SideCoding.CANDIDATE:
         return ""
     passed = (
-        *("slice", "category", "candidate_1", "candidate_2", "reviewer"),
+        *("saved_filter", "category", "candidate_1", "candidate_2", "reviewer"),
         *("since", "until", "seen", "split_rule", "failed", "part"),
     )
     kept = urlencode({name: query[name] for name in passed if name in query}, doseq=True)

@@ -118,7 +118,7 @@ def build_report(
     )
     raters = [rater for rater in list_counted_raters(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
     table = get_comparison_table(evaluation)
-    narrowed = None if comparisons is None and not (rules.where or rules.sliced or rules.part) else selected
+    narrowed = None if comparisons is None and not (rules.where or rules.saved_filter or rules.part) else selected
     places = index_report_comparisons(table, narrowed)
     gathered = read_verdict_arrays(places, selected, raters, rules)
     asked_aspects = read_asked_aspects(evaluation, narrowed, raters)

@@ -1,7 +1,7 @@
 """A reviewer's answers to a rubric: validated, stored in terms of A and B, read back as shown."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
@@ -97,13 +97,18 @@ def validate_answers(spec: RubricSpec, choices: Answers) -> Answers:
     aspects = {aspect.key: aspect for aspect in spec.aspects}
     missing = [aspect.name for key, aspect in aspects.items() if key not in choices]
     if missing and spec.kind == RubricKind.POINTWISE:
-        raise InputRefused(f"Score both responses for {', '.join(missing)} too: nothing was stored yet.")
+        raise InputRefused(f"{list_missing(missing)} still missing. Score both responses.")
     if missing:
-        raise InputRefused(f"Choose for {', '.join(missing)} too: nothing was stored yet.")
+        raise InputRefused(f"{list_missing(missing)} still missing.")
     for key in choices:
         if key not in aspects:
             raise InputRefused(f"The rubric does not ask about “{key}”.")
     return {key: validate_answer(aspects[key], spec.kind, answer) for key, answer in choices.items()}
+
+
+def list_missing(names: Sequence[str]) -> str:
+    """“Clarity, Helpfulness are”, before “still missing”."""
+    return ", ".join(names) + (" is" if len(names) == 1 else " are")
 
 
 def validate_answer(aspect: AspectSpec, kind: RubricKind, answer: Answer) -> Answer:
@@ -112,7 +117,7 @@ def validate_answer(aspect: AspectSpec, kind: RubricKind, answer: Answer) -> Ans
             raise InputRefused(f"The rubric does not offer “{answer}” for {aspect.name}.")
         return answer
     if kind != RubricKind.POINTWISE:
-        raise InputRefused(f"The rubric asks which response is better for {aspect.name}, and for no scores.")
+        raise InputRefused(f"The rubric asks which response is better for {aspect.name}, not for scores.")
     return ScorePair(validate_score(aspect, answer.left), validate_score(aspect, answer.right))
 
 
@@ -120,8 +125,7 @@ def validate_score(aspect: AspectSpec, score: float) -> float:
     value = snap_to_scale(aspect, score)
     if value is None:
         raise InputRefused(
-            f"The score for {aspect.name} must be {format_range(aspect)}, not "
-            f"{format_number_field(score)}: nothing was stored yet."
+            f"The score for {aspect.name} must be {format_range(aspect)}, not {format_number_field(score)}."
         )
     return value
 
@@ -129,7 +133,9 @@ def validate_score(aspect: AspectSpec, score: float) -> float:
 def refuse_unknown_reasons(reasons: TextByAspect) -> None:
     for reason in reasons.values():
         if reason not in tuple(DifferenceReason):
-            raise InputRefused(f"“{reason}” is none of the reasons: {', '.join(DIFFERENCE_REASON_TEXTS.values())}.")
+            raise InputRefused(
+                f"“{reason}” is not a reason. Choose one of: {', '.join(DIFFERENCE_REASON_TEXTS.values())}."
+            )
 
 
 # ---- what is stored

@@ -61,7 +61,7 @@ def with_review_page(
     def guarded(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         # The input of another user's page must not be stored here.
         if request.headers.get(PERSON_HEADER, str(request.user.pk)) != str(request.user.pk):
-            return HttpResponse("Somebody else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
+            return HttpResponse("Someone else is signed in now.", status=409, headers={PERSON_HEADER: "another"})
         try:
             page = load_review_context(request, slug, pk, with_texts=request.method != "POST")
         except InputRefused as refusal:

@@ -31,7 +31,7 @@ class NextComparisonOut(Schema):
     """Your next comparison; ``comparison`` is null if there is none."""
 
     comparison: int | None
-    result_of_calibration: int | None = Field(description="a queue whose result you are to look at first")
+    result_of_calibration: int | None = Field(description="a calibration whose result you must open first")
     progress: ReviewProgressOut
 
 
@@ -67,13 +67,13 @@ class SheetLineOut(Schema):
     aspect: str
     name: str
     definition: str
-    choices: list[Choice] = Field(description="what may be chosen; empty where responses are scored")
-    scale: list[float | None] | None = Field(description="lowest, highest and step, where responses are scored")
+    choices: list[Choice] = Field(description="choices offered; empty for scores")
+    scale: list[float | None] | None = Field(description="lowest, highest and step of the scores, if it has a scale")
     first: Choice | ScorePairOut | None
     final: Choice | ScorePairOut | None
     note: str
     reason: str
-    judge: JudgeChoiceOut | None = Field(description="null while its choices must not be seen")
+    judge: JudgeChoiceOut | None = Field(description="null until it is revealed to you")
 
 
 class SpanOut(Schema):
@@ -101,7 +101,7 @@ class ReviewOut(Schema):
     stage: Literal["choose", "confirm", "done"]
     state: ReviewState | None
     version: int
-    comes_back: bool = Field(description="the judge has answered since: look again, or leave it as it is")
+    comes_back: bool = Field(description="the judge answered after you saved: look again, or keep your choices")
     query: list[MessageOut]
     context: str | None
     reference: str | None
@@ -129,7 +129,7 @@ class ScorePairIn(StrictIn):
 
 class FirstChoicesIn(StepIn):
     choices: dict[AspectKey, Choice | ScorePairIn] = Field(
-        examples=[{"helpfulness": "A", "clarity": "tie"}], description="by aspect; two scores where it has a scale"
+        examples=[{"helpfulness": "A", "clarity": "tie"}], description="by aspect; two scores if it has a scale"
     )
     note: NoteText = ""
 
@@ -147,7 +147,7 @@ class DraftIn(StepIn):
     """Fields as the page names them, such as ``choice_clarity`` and ``note``."""
 
     fields: Annotated[dict[AspectKey, NoteText], Field(max_length=200)]
-    number: VersionNumber = Field(0, description="of the draft that you have seen last")
+    number: VersionNumber = Field(0, description="of the last draft that you have seen")
 
 
 class SpanIn(StrictIn):
@@ -181,5 +181,5 @@ class ResponseDiffOut(Schema):
 
 class NextComparisonQuery(Schema):
     besides: Annotated[
-        list[RowId], Field(max_length=50, description="comparisons that you have before you already")
+        list[RowId], Field(max_length=50, description="comparisons that are already open on your screen")
     ] = []

@@ -69,7 +69,9 @@ def advance_review(review: Review, version: int, *, active_ms: int = 0, **column
     # Without the join of `objects`, whose subquery would not be read again once another step has let go of the row.
     unchanged = Review.all_rows.filter(pk=review.pk, version=version)
     if review.version != version or not unchanged.update(**values):
-        raise ReviewChangedElsewhere("This review was changed elsewhere, in another tab perhaps. Yours was not stored.")
+        raise ReviewChangedElsewhere(
+            "This review was changed elsewhere, perhaps in another tab. Your changes were not saved."
+        )
     for name, value in values.items():
         setattr(review, name, value)
     record_changes(review.comparison.evaluation_id, [ChangedRow(review.rater_id, review.comparison_id)])
@@ -114,13 +116,13 @@ def accept_repeat_or_refuse(review: Review, stored: EnteredStep, sent: EnteredSt
     if stored == sent:
         return review
     raise ReviewChangedElsewhere(
-        "You saved this comparison before, with other choices or words. Those are shown; yours now were not stored."
+        "You already saved this comparison with other answers. Those are shown; the new ones were not saved."
     )
 
 
 def refuse_unless_awaiting_judge(review: Review) -> None:
     if not is_awaiting_judge(review):
-        raise ReviewChangedElsewhere("This review no longer waits for the judge. Nothing was changed.")
+        raise ReviewChangedElsewhere("This review is no longer waiting for the judge. Nothing was changed.")
 
 
 def get_judge_exposure(user: User, review: Review, spec: RubricSpec, *, calibrates: bool) -> dict[str, bool]:
@@ -255,7 +257,7 @@ def save_final_choices(
         sent = EnteredStep(choices, note, drop_empty_texts(notes), drop_empty_texts(reasons))
         return accept_repeat_or_refuse(review, stored_final, sent)
     if review.state != ReviewState.FIRST:
-        raise ReviewChangedElsewhere("This review was taken back elsewhere. Nothing was stored: choose again here.")
+        raise ReviewChangedElsewhere("This review was undone elsewhere. Nothing was saved. Choose again.")
     awaits = review.awaits_judge and not has_judge_answered_review(review, spec)
     advance_review(
         review,
@@ -284,7 +286,7 @@ def skip_comparison(
     if review.state == ReviewState.SKIPPED and version < review.version:
         return review
     if review.state in SAVED_REVIEW_STATES:
-        raise ReviewChangedElsewhere("You have saved choices here already, so it was not skipped. Undo them first.")
+        raise ReviewChangedElsewhere("You already saved choices here, so it was not skipped. Undo them first.")
     skip_assignment(review)
     advance_review(
         review,
@@ -317,10 +319,10 @@ def undo_last_step(
     if is_repeated_step(review, version, tab):
         return review
     if review.state not in (ReviewState.FINAL, ReviewState.SKIPPED):
-        raise InputRefused("There is nothing to undo here: first choices stay as they are once the judge's are shown.")
+        raise InputRefused("Nothing to undo: first choices are final once the judge is revealed.")
     has_seen_label = review.state == ReviewState.FINAL and has_seen_known_label(review)
     if has_seen_label and review.selection_method == SelectionMethod.CALIBRATION:
-        raise InputRefused("You have seen the result of this calibration: what you chose there stays.")
+        raise InputRefused("You have seen the result of this calibration, so your choices are final.")
     keeps_first = review.state == ReviewState.FINAL and (was_revealed(review) or seen_verdicts or has_seen_label)
     answers = read_answers(review, review.rubric_version.spec().kind)
     before = {
@@ -340,7 +342,7 @@ def reopen_for_judge(user: User, review: Review, *, version: int, tab: str = "")
     refuse_unless_awaiting_judge(review)
     spec = review.rubric_version.spec()
     if not has_judge_answered_review(review, spec):
-        raise InputRefused("The judge has not answered this comparison yet: your choices stay as they are.")
+        raise InputRefused("The judge has not answered this comparison yet. Your choices are kept.")
     answers = read_answers(review, spec.kind)
     judge = get_judge_shown_to(review, review.comparison.evaluation)
     reopen_review(review, version, answers, tab, keeps_first=True, awaits_judge=False, judge_id=judge)

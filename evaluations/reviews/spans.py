@@ -114,9 +114,9 @@ def get_turn_text(response: Response, turn: int) -> str:
 
 def refuse_too_long_span(quote: str, comment: str) -> None:
     if len(quote) > MAX_QUOTE_LENGTH:
-        raise InputRefused(f"Nothing highlighted: a quote has at most {MAX_QUOTE_LENGTH:,} characters. Shorten it.")
+        raise InputRefused(f"Nothing highlighted: a quote can have up to {MAX_QUOTE_LENGTH:,} characters. Shorten it.")
     if len(comment) > MAX_SPAN_COMMENT_LENGTH:
-        raise InputRefused(f"Nothing was stored: a comment has at most {MAX_SPAN_COMMENT_LENGTH:,} characters.")
+        raise InputRefused(f"Nothing was stored: a comment can have up to {MAX_SPAN_COMMENT_LENGTH:,} characters.")
 
 
 def get_span_aspect(review: Review, key: str) -> Aspect | None:

@@ -32,15 +32,15 @@ from evaluations.stats.confidence_intervals import (
 from evaluations.stats.estimates import Estimate, undefined_estimate
 
 NOTHING_SHARED: Final = "No comparison has a choice on both sides."
-ALL_TIES: Final = "No comparison is left once ties are dropped."
-CONSTANT: Final = "Both sides made the same one choice throughout: agreement by chance would be complete as well."
-CONSTANT_RATER: Final = "A rater made the same one choice throughout, which tells no comparison from another."
+ALL_TIES: Final = "No comparison is left without ties."
+CONSTANT: Final = "Both sides always made the same choice, so chance agreement is also 100%."
+CONSTANT_RATER: Final = "A rater always made the same choice, so the coefficient is undefined."
 NO_RATERS: Final = (
-    "Pooled pairs of votes have no first and second rater: see Scott's pi here, and Cohen's kappa of each two people."
+    "Pooled pairs of votes have no first and second rater. See Scott's pi, and Cohen's kappa of each pair of reviewers."
 )
-TWO_SIDES_KAPPA: Final = "Two sides have no order: it is Cohen's kappa."
-TWO_SIDES_AC1: Final = "Two sides have no order: it is AC1."
-MORE_THAN_TWO: Final = "It is defined for two choices: see it without ties."
+TWO_SIDES_KAPPA: Final = "Two unordered categories: same as Cohen's kappa."
+TWO_SIDES_AC1: Final = "Two unordered categories: same as AC1."
+MORE_THAN_TWO: Final = "Defined for two choices only. See it without ties."
 CELLS: Final = CHOICES**2
 ALL: Final[BoolArray] = np.ones(CELLS, dtype=bool)
 SAME: Final[BoolArray] = np.eye(CHOICES, dtype=bool).ravel()

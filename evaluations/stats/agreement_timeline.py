@@ -14,10 +14,10 @@ from evaluations.stats.polls import PersonVotes, match_judge_choices
 
 MAX_POINTS: Final = 60
 FEW: Final = 30
-FEW_VOTES: Final = f"Fewer than {FEW} votes: chance alone moves such a share a long way."
+FEW_VOTES: Final = f"Fewer than {FEW} votes: expect large random variation."
 WEEK: Final = 7
 MONDAY: Final = 3  # days from 1970-01-01, a Thursday, back to the beginning of its week
-NO_OTHER_VOTES: Final = "Nobody else voted on these comparisons."
+NO_OTHER_VOTES: Final = "No other reviewer voted on these comparisons."
 NO_VERDICT: Final = "The judge has no verdict on these comparisons."
 
 

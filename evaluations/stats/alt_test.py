@@ -121,7 +121,7 @@ FALSE_DISCOVERIES: Final = 0.05
 PASSES_FROM: Final = 0.5
 MIN_ITEMS: Final = 30
 MIN_PEOPLE: Final = 3
-OF_THESE_PEOPLE: Final = "It counts the people tested here and speaks of no others."
+OF_THESE_PEOPLE: Final = "It applies to these reviewers only and does not generalize to others."
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,8 @@ def alt_test(advantage: Advantage, names: Sequence[str], items: str = "compariso
 def unmet_condition(n: IntArray, items: str) -> str:
     enough, most = int((n >= MIN_ITEMS).sum()), int(n.max(initial=0))
     return (
-        f"It needs {MIN_PEOPLE} people with {MIN_ITEMS} {items} or more each that the judge and another person "
-        f"have too. Here {enough} of {np.count_nonzero(n)} have as many; the most that one person has are {most:,}."
+        f"Not enough data: needs {MIN_PEOPLE} reviewers with ≥ {MIN_ITEMS} {items} each that the judge and another "
+        f"reviewer share. Here {enough} of {np.count_nonzero(n)} have as many (most so far: {most:,})."
     )
 
 

@@ -18,10 +18,9 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.votes import Votes
 
 NOT_DRAWN: Final = (
-    "Whether the judge was seen first was not drawn at random here: what people changed after the reveal is no "
-    "effect of the judge alone."
+    "Seeing the judge first was not randomized here, so changes after the reveal are not an effect of the judge alone."
 )
-EMPTY_ARM: Final = "No vote of this kind on a comparison that the judge has a verdict on."
+EMPTY_ARM: Final = "No such vote on a comparison with a verdict of the judge."
 NOT_REVEALED: Final = "No review was confirmed after the judge was revealed."
 # Cells: votes that differ from the judge and votes that agree, of the blind arm and then of the shown arm.
 BLIND: Final[BoolArray] = np.array([True, True, False, False])

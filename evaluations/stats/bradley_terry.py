@@ -145,8 +145,8 @@ def explain_missing_scores(table: WinTable, names: Sequence[str]) -> str | None:
         return apart
     ahead = unbeaten_candidates(table)
     return (
-        f"In every comparison of the two groups {list_candidates(names, ahead)} won against "
-        f"{list_candidates(names, ~ahead)}: no scores lie far enough apart for that."
+        f"Bradley–Terry undefined: {list_candidates(names, ahead)} won every comparison against "
+        f"{list_candidates(names, ~ahead)}."
     )
 
 
@@ -179,8 +179,8 @@ def explain_unconnected(table: WinTable, names: Sequence[str]) -> str | None:
         return None
     connected = membership_mask(reached, table.candidates)
     return (
-        f"No comparison, direct or through others, leads from {list_candidates(names, connected)} "
-        f"to {list_candidates(names, ~connected)}."
+        f"Bradley–Terry undefined: no comparisons connect {list_candidates(names, connected)} "
+        f"with {list_candidates(names, ~connected)}."
     )
 
 

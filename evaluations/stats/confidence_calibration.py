@@ -27,10 +27,10 @@ from evaluations.stats.judge_verdicts import Choices
 
 BINS: Final = 10  # of equal width
 WORTH: Final[FloatArray] = np.array([1.0, 0.0, 0.5, 0.5])  # of each choice, to A
-NO_WEIGHTS: Final = "The judge's replies came without probabilities of their labels."
-NOTHING_SHARED: Final = "No comparison has both a majority of people and probabilities of the judge."
-EMPTY_BIN: Final = "No comparison lies here."
-TOO_FEW: Final = f"An interval is given from {MIN_CLUSTERS} clusters on."
+NO_WEIGHTS: Final = "The judge's replies have no label probabilities."
+NOTHING_SHARED: Final = "No comparison has both a reviewer majority and probabilities of the judge."
+EMPTY_BIN: Final = "No comparisons in this bin."
+TOO_FEW: Final = f"Too few clusters for a CI (< {MIN_CLUSTERS})."
 RULE: Final = f"{RESAMPLES:,} draws of the bins' noise by cluster"
 
 

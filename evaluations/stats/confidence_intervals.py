@@ -122,7 +122,7 @@ MIN_DISAGREEING: Final = 10
 CORRELATION_BOUNDS: Final[Bounds] = (-1.0, 1.0)
 SHARE_BOUNDS: Final[Bounds] = (0.0, 1.0)
 UNBOUNDED: Final[Bounds] = (-np.inf, np.inf)
-ONE_CLUSTER: Final = "An interval needs two clusters or more."
+ONE_CLUSTER: Final = "A CI needs at least two clusters."
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Spread:
     def bca_interval(self, number: Estimate, observed: float, ordered: FloatArray, skewness: float) -> Estimate:
         missing = int(np.isnan(ordered).sum())
         if missing > RESAMPLES // 2:
-            return number.without_interval(f"It is undefined in {missing:,} of {RESAMPLES:,} resamples of clusters.")
+            return number.without_interval(f"Undefined in {missing:,} of {RESAMPLES:,} bootstrap resamples.")
         defined = ordered[: RESAMPLES - missing]
         if defined[-1] - defined[0] <= NOISE * max(abs(defined[0]), abs(defined[-1])):
             return number.without_interval(NO_INTERVAL)
@@ -289,10 +289,7 @@ def why_counts_withhold_interval(
         return explain_too_few_clusters(effective, clusters)
     for what, count in (("a disagreement", differing), ("an agreement", agreeing)):
         if count is not None and count < MIN_DISAGREEING:
-            return (
-                f"Only {count:,} clusters hold {what}; an interval is given from {MIN_DISAGREEING} on, "
-                "for with fewer it would be too narrow."
-            )
+            return f"Too few clusters with {what} for a CI ({count:,} < {MIN_DISAGREEING}): it would be too narrow."
     return None
 
 
@@ -301,7 +298,7 @@ def explain_too_few_clusters(effective: float, clusters: int | None = None) -> s
     why = f"Too few clusters for a CI ({counted:,} < {MIN_CLUSTERS})."
     if clusters is None or clusters < MIN_CLUSTERS:
         return why
-    return f"{why} {clusters:,} clusters of uneven size tell no more than that."
+    return f"{why} The {clusters:,} clusters differ in size, which lowers their effective number."
 
 
 def wilson_by_cluster(number: Estimate, spread: Spread, statistic: Statistic) -> Estimate:

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 DECIMALS: Final = 9
-NO_INTERVAL: Final = "Nothing varies from cluster to cluster that an interval could be made of."
-NO_VALUE: Final = "There is no value to put an interval around."
+NO_INTERVAL: Final = "There is no variation between clusters."
+NO_VALUE: Final = "There is no value."
 
 
 @dataclass(frozen=True)

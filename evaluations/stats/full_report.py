@@ -198,7 +198,7 @@ def unanswered_judges(facts: Mapping[str, AspectFacts]) -> dict[str, str]:
         for name, calls in fact.unanswered.items():
             if name not in answering and calls.calls >= most.get(name, calls).calls:
                 most[name] = calls
-    return {name: f"{name}: {calls.in_words or 'no call was answered'}." for name, calls in most.items()}
+    return {name: f"{name}: {calls.in_words or 'no call succeeded'}." for name, calls in most.items()}
 
 
 def judge_labels(facts: Mapping[str, AspectFacts], shown: Collection[str]) -> dict[str, JudgeSummary]:

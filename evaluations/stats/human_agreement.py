@@ -42,7 +42,7 @@ from evaluations.stats.polls import Poll
 from evaluations.stats.votes import Majority, enumerate_tallies
 
 TOO_FEW_VOTES: Final = "No comparison has two votes."
-NO_VARIATION: Final = "Every vote is for the same choice: there is no variation that agreement could explain."
+NO_VARIATION: Final = "Every vote is the same choice, so there is no variation to agree on."
 MAX_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
 OF_PAIRS: Final = (CORRELATION_BOUNDS,) * 3
 
@@ -119,7 +119,7 @@ def coincidence_estimates(spread: Spread, vote_counts: IntArray, units: int) -> 
     ]
     fewest, most = int(vote_counts[vote_counts > 0].min()), int(vote_counts.max())
     if fewest != most:
-        why = f"It needs equally many votes on every comparison; here they have {fewest} to {most}."
+        why = f"Needs the same number of votes on every comparison; here {fewest} to {most}."
         estimates[-1] = undefined_estimate(why, units)
     reasons = [why_interval_withheld(spread.contributions, ~same, among=ALL) for same in (SAME, SAME_IN_ORDER, SAME)]
     return spread.intervals_or_wilson(estimates, measured, OF_PAIRS, reasons, (ALL,) * len(reasons))
@@ -188,8 +188,8 @@ def multi_rater_ac1_statistic(q: int) -> Statistic:
 SharedItems = Mapping[tuple[int, int], tuple[IntArray, IntArray]]
 MAX_REVIEWERS: Final = 30  # with more, the numbers of all pairs would be most of a report
 PAIRS_OF_MANY: Final = 20
-NO_TWO_VOTES: Final = "No comparison has two votes of people."
-NO_TWO_PEOPLE: Final = "No comparison has votes of two people."
+NO_TWO_VOTES: Final = "No comparison has two reviewer votes."
+NO_TWO_PEOPLE: Final = "No comparison has votes of two reviewers."
 
 
 @dataclass(frozen=True)

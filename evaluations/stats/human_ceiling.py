@@ -104,9 +104,9 @@ def mean_over_raters(of_people: FloatArray) -> FloatArray:
     return np.asarray(of_people[:, counted].mean(axis=1))
 
 
-NO_OTHER_VOTES: Final = "No comparison that the judge has a verdict on has votes of two people."
-NO_SIDES: Final = "No such comparison is left once ties are dropped."
-CONSTANT: Final = "No person left out has a kappa beside the judge's: someone always makes the same one choice."
+NO_OTHER_VOTES: Final = "No comparison with a verdict of the judge has votes of two reviewers."
+NO_SIDES: Final = "No such comparison is left without ties."
+CONSTANT: Final = "No reviewer has a kappa to compare with the judge's: one side always makes the same choice."
 # Cells by who agrees with the majority of the remaining people: nobody, the person, the judge, both.
 PERSON: Final[BoolArray] = np.array([False, True, False, True])
 JUDGE: Final[BoolArray] = np.array([False, False, True, True])

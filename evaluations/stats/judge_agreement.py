@@ -18,7 +18,7 @@ from evaluations.stats.polls import Poll
 from evaluations.stats.shown_coding import NO_ORDER, order_shown_to_judge, recode_by_position
 from evaluations.stats.votes import Majority
 
-NO_MACRO_INTERVAL: Final = "Macro averages have no interval here."
+NO_MACRO_INTERVAL: Final = "Macro averages have no CI here."
 POSITION_LABELS: Final = {Choice.A: "first", Choice.B: "second"}
 DISPLAY_ORDER: Final = (A, TIE, BOTH_BAD, B)  # the sides first and last
 
@@ -156,7 +156,7 @@ def agreement_with_majority(choice: IntArray, reference: ReferenceVotes, q: int,
     return MajorityBlock(block.with_ties, block.without_ties, block.dropped, n_split)
 
 
-NO_SHARED_VERDICT: Final = "No comparison has a verdict of both judges."
+NO_SHARED_VERDICT: Final = "No comparison has verdicts of both judges."
 
 
 @dataclass(frozen=True)

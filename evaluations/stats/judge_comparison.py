@@ -71,7 +71,7 @@ ALL: Final[BoolArray] = np.ones(OUTCOMES, dtype=bool)
 DISCORDANT: Final[BoolArray] = np.array([False, True, True, False])
 FIRST_WRONG: Final[BoolArray] = np.array([False, False, True, True])
 SECOND_WRONG: Final[BoolArray] = np.array([False, True, False, True])
-NOTHING_SHARED: Final = "On no comparison do both judges have a verdict and people a majority."
+NOTHING_SHARED: Final = "No comparison has verdicts of both judges and a reviewer majority."
 EXACT_MCNEMAR_TEST: Final = "exact McNemar"
 SIGN_FLIP_TEST: Final = f"sign-flip permutation by cluster, {FLIPS:,} flips"
 
@@ -156,7 +156,7 @@ ALPHA: Final = 0.05
 LOOKS: Final = 3
 
 NO_TEST_PART: Final = (
-    "This is no report on the whole test part under the default rules, so no judge is called better: the p values are "
+    "This report is not on the whole test part under the default rules, so no judge is called better: p-values are "
     "exploratory."
 )
 
@@ -256,11 +256,10 @@ def describe_look(look: HeldOutLook | None, comparisons: int) -> str:
         return NO_TEST_PART
     if not look.is_left:
         return (
-            f"The {look.of} looks at the test part are used up, so no judge is called better: the p values are "
-            "exploratory."
+            f"All {look.of} looks at the test part are used up, so no judge is called better: p-values are exploratory."
         )
     return (
-        f"Look {look.number} of {look.of} at the test part. A judge is called better where p, adjusted by Holm over "
+        f"Look {look.number} of {look.of} at the test part. A judge is called better if p, Holm-adjusted over "
         f"{count_phrase(comparisons, 'comparison')} of judges and aspects, is at most {ALPHA:g} ÷ {look.of} = "
         f"{look.level:.4f}."
     )

@@ -43,7 +43,7 @@ from evaluations.stats.judge_verdicts import (
 from evaluations.stats.phrases import count_phrase
 from evaluations.stats.votes import Majority
 
-MAJORITY: Final = "majority of people"
+MAJORITY: Final = "reviewer majority"
 PANEL: Final = "panel"
 NO_STATES: Final = ("calls", "incomplete", "asked", "elsewhere")
 

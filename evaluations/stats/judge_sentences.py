@@ -12,7 +12,7 @@ from evaluations.stats.simultaneous_intervals import Claim, SimultaneousDifferen
 
 FEW: Final = 30  # comparisons; below, each further one changes a share by several points
 MIN_ONE_WAY: Final = 10  # equal choices; fewer may be by chance
-PEOPLE: Final = "the majority of people"
+PEOPLE: Final = "the reviewer majority"
 ONE_VOTE: Final = "the only reviewer of each comparison"
 GOLD: Final = "gold"
 
@@ -39,9 +39,7 @@ def judge_sentence(
         most = max((report.coverage for report in by_aspect.values()), key=lambda report: report.judged)
         why = report.judge_human.majority.with_ties.agreement.why
         on = f"{most.judged:,} of {count_phrase(most.comparisons, 'comparison')}"
-        sentences = [
-            f"{subject} has a verdict on {on}, none with a majority of people or a gold label to compare it with."
-        ]
+        sentences = [f"{subject} has a verdict on {on}, none with a reviewer majority or a gold label."]
         sentences += [why] if why else []
         remarks = failed_call_remarks(by_aspect)
     else:
@@ -84,7 +82,7 @@ def agreement_sentence(agreements: Sequence[AspectAgreement], several: bool) -> 
     chance = chance_agreement(numbers)
     if chance is None:
         return f"{sentence}."
-    return f"{sentence}; choosing blindly as often as they do would give {chance:.0%}."
+    return f"{sentence}; chance agreement is {chance:.0%}."
 
 
 def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
@@ -101,8 +99,8 @@ def agreement_range(agreements: Sequence[AspectAgreement]) -> str:
     low, high = percent_with_interval(least.numbers.agreement), percent_with_interval(most.numbers.agreement)
     return (
         f"agrees with {least.reference} on {low} of {count_phrase(least.numbers.n, 'comparison')} for "
-        f"{least.aspect.lower()}, where it agrees least, "
-        f"to {high} of {most.numbers.n:,} for {most.aspect.lower()}, where it agrees most."
+        f"{least.aspect.lower()} (lowest) "
+        f"to {high} of {most.numbers.n:,} for {most.aspect.lower()} (highest)."
     )
 
 
@@ -117,7 +115,7 @@ def reviewer_comparison_sentences(
     ((aspect, difference),) = compared.items()
     level = by_aspect[aspect].ceiling.s1
     return [
-        f"Against the same majorities it agrees on {percent_with_interval(level.judge)} and a "
+        f"With the same leave-one-out majorities, it agrees on {percent_with_interval(level.judge)} and a "
         f"reviewer on {percent_with_interval(level.people)}, "
         f"n = {count_phrase(level.n, 'vote')}: {claim_phrase(difference)}."
     ]
@@ -162,7 +160,7 @@ def claims_over_aspects(compared: Mapping[str, SimultaneousDifference]) -> str:
     if untested:
         parts.append(f"difference not tested on {count_phrase(untested, 'aspect')}")
     family = next(iter(compared.values())).family
-    return f"Against the same majorities, over all {family:,} differences at once: {'; '.join(parts)}."
+    return f"With the same leave-one-out majorities, over all {family:,} differences at once: {'; '.join(parts)}."
 
 
 def difference_in_points(difference: SimultaneousDifference) -> str:
@@ -234,8 +232,8 @@ def coverage_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     if fewest.judged >= fewest.comparisons:
         return []
     differs = len({report.coverage.judged for report in by_aspect.values()}) > 1
-    about = f" for {name.lower()}, where it has fewest" if differs else ""
-    ties = ", and what is missing for failed calls counts as a tie" if has_ties_for_failures(by_aspect[name]) else ""
+    about = f" for {name.lower()} (fewest)" if differs else ""
+    ties = ", and missing verdicts of failed calls count as ties" if has_ties_for_failures(by_aspect[name]) else ""
     return [f"It has a verdict on {fewest.judged:,} of {count_phrase(fewest.comparisons, 'comparison')}{about}{ties}."]
 
 
@@ -248,5 +246,5 @@ def failed_call_remarks(by_aspect: Mapping[str, JudgeReport]) -> list[str]:
     calls = max((report.failed for report in by_aspect.values()), key=lambda failed: failed.calls)
     remarks = [f"{calls.in_words[0].upper()}{calls.in_words[1:]}."] if calls.in_words else []
     if calls.elsewhere:
-        remarks.append(f"{count_phrase(calls.elsewhere, 'call')} failed on aspects on which it has no verdict.")
+        remarks.append(f"{count_phrase(calls.elsewhere, 'call')} failed on aspects without a verdict.")
     return remarks

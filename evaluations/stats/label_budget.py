@@ -19,7 +19,7 @@ from evaluations.stats.win_rates import WinRates
 
 HALF_WIDTHS: Final = (0.10, 0.05, 0.03, 0.02, 0.01)
 WORTH_SAYING: Final = 0.005  # a share of reviews that would be printed as 0 %
-NO_ERROR: Final = "There is no interval of people alone to compare with that of people and judge."
+NO_ERROR: Final = "There is no reviewer-only CI to compare with."
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ def budget_target(
 def missing_material(clusters: int, comparisons: int, material: UnreviewedMaterial) -> str | None:
     if clusters > material.clusters:
         return (
-            f"It needs {clusters:,} clusters more; of {material.clusters:,} nothing is reviewed yet. More reviews of "
-            "the others help less."
+            f"Needs {clusters:,} more clusters; {material.clusters:,} have no reviews yet. More reviews of the others "
+            "help less."
         )
     if comparisons > material.comparisons:
-        return f"It needs {comparisons:,} comparisons more; {material.comparisons:,} are not reviewed yet."
+        return f"Needs {comparisons:,} more comparisons; {material.comparisons:,} are not reviewed yet."
     return None
 
 
@@ -123,15 +123,15 @@ def ppi_saving(width_ratio: float | None) -> ReviewSaving:
         return ReviewSaving(None, NO_ERROR)
     share = 1 - width_ratio**2
     if share < WORTH_SAYING:
-        return ReviewSaving(share, "The judge's verdicts save no reviews here: people alone would know as much.")
+        return ReviewSaving(share, "The judge's verdicts save no reviews here.")
     return ReviewSaving(
         share,
-        f"The judge's verdicts save {share:.0%} of the reviews: 100 with them tell as much as "
-        f"{100 / (1 - share):.0f} of people alone.",
+        f"The judge's verdicts save {share:.0%} of the reviews: 100 reviews with them are as precise as "
+        f"{100 / (1 - share):.0f} without.",
     )
 
 
-NO_CANDIDATE: Final = "There is no candidate whose win rate could be planned for."
+NO_CANDIDATE: Final = "There is no model whose win rate could be planned for."
 
 
 @dataclass(frozen=True)

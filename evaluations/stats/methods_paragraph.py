@@ -14,8 +14,8 @@ from evaluations.stats.score_report import AspectScores
 
 SPLIT: Final = {
     SplitRule.TIE: "counted as a tie",
-    SplitRule.DROP: "left out",
-    SplitRule.FIRST: "decided by the leading choice that was made first",
+    SplitRule.DROP: "excluded",
+    SplitRule.FIRST: "decided by the earliest of the leading choices",
 }
 VOTES: Final = {
     SeenRule.BLIND: "Only choices recorded before the judge's verdict was shown were used.",
@@ -30,51 +30,51 @@ COEFFICIENTS: Final = (
     "dropping comparisons on which either side is a tie, without"
 )
 AMONG_PEOPLE: Final = (
-    "; among people also Krippendorff's alpha (Krippendorff 2004) and Fleiss' kappa (Fleiss 1971) where every "
-    "comparison has equally many votes"
+    "; among reviewers also Krippendorff's alpha (Krippendorff 2004) and Fleiss' kappa (Fleiss 1971) if every "
+    "comparison has the same number of votes"
 )
 CEILING: Final = (
-    "To compare a judge with people we leave out one person at a time and hold both the judge and that person against "
-    "the majority of the remaining people on the same comparisons. A difference is claimed only where intervals that "
-    "hold simultaneously over all aspects and judges leave out 0 (max-|t| bootstrap of clusters; for few clusters t "
-    "tests adjusted by Holm 1979)."
+    "To compare a judge with reviewers, we leave out one reviewer at a time and compare both the judge and that "
+    "reviewer with the majority of the remaining reviewers on the same comparisons. We claim a difference only if its "
+    "interval, simultaneous over all aspects and judges, excludes 0 (max-|t| bootstrap of clusters; for few clusters "
+    "t tests adjusted by Holm 1979)."
 )
 INTERVALS: Final = (
-    "All intervals are 95% and treat clusters of comparisons as the sampling unit. Each holds 95% by itself "
-    "(pointwise); clusters of uneven size count as the effective number (Σn)² ÷ Σn²."
+    "All intervals are 95% and treat clusters of comparisons as the sampling unit. They are pointwise; clusters "
+    "of uneven size count as the effective number (Σn)² ÷ Σn²."
 )
 # Of each part in its own words; those that name the bootstrap or Wilson's interval have it described after them.
 OF_PART: Final = {
     ReportPart.AGREEMENT: (
         "Agreement and its coefficients have intervals by bootstrap; below "
-        f"{MIN_CLUSTERS} clusters, or with fewer than {MIN_DISAGREEING} that hold a disagreement or an agreement, "
+        f"{MIN_CLUSTERS} clusters, or with fewer than {MIN_DISAGREEING} that have a disagreement or an agreement, "
         "shares have Wilson's interval and coefficients have none. How often a judge's two orders agree and how often "
         "they contradict each other has Wilson's interval, and how often the response shown first is chosen is "
         "linearised by cluster, with t."
     ),
     ReportPart.WINS: (
         f"Win rates have intervals of t with the variance by cluster, and Wilson's below {MIN_CLUSTERS} clusters or "
-        f"where fewer than {MIN_DISAGREEING} hold anything but the commonest outcome. Win rates from people and "
+        f"if fewer than {MIN_DISAGREEING} have anything but the most common outcome. Win rates from reviewers and "
         "judge together are prediction-powered (PPI++, Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed "
         "clusters. Scores of a ranking (Bradley and Terry 1952) have intervals by bootstrap; those corrected by "
-        "people, and win rates at equal length, are linearised by cluster, with t."
+        "reviewers, and win rates at equal length, are linearised by cluster, with t."
     ),
     ReportPart.BIAS: (
-        "On the bias board shares have Wilson's interval; differences from people, slopes by length, and how often the "
-        f"response shown first is chosen are linearised by cluster, with t. Below {MIN_CLUSTERS} clusters, or with "
+        "In the bias part, shares have Wilson's interval; differences from reviewers, slopes by length, and how often "
+        f"the response shown first is chosen are linearised by cluster, with t. Below {MIN_CLUSTERS} clusters, or with "
         f"fewer than {MIN_DISAGREEING} that differ, the last has Wilson's and the others none."
     ),
     ReportPart.PEOPLE: (
-        "Agreement of single people, and over time, has Wilson's interval; kappas of single people are linearised by "
-        "cluster, with t. The alternative annotator test (Calderon, Reichart and Dror 2025) is a one-sided t test over "
-        "comparisons, and over means of clusters where clusters repeat, corrected for several people by Benjamini and "
-        "Yekutieli (2001); the judge's mean advantage has its interval by bootstrap."
+        "Agreement of single reviewers, and over time, has Wilson's interval; kappas of single reviewers are "
+        "linearised by cluster, with t. The alternative annotator test (Calderon, Reichart and Dror 2025) is a "
+        "one-sided t test over comparisons, and over means of clusters where clusters repeat, corrected for several "
+        "reviewers by Benjamini and Yekutieli (2001); the judge's mean advantage has its interval by bootstrap."
     ),
     ReportPart.JUDGES: (
         "Two judges are tested by exact McNemar where every cluster holds one comparison, else by flipping the signs "
         "of whole clusters, corrected for several aspects by Holm (1979). Their agreement and its difference have "
         f"intervals by bootstrap; below {MIN_CLUSTERS} clusters, or with fewer than {MIN_DISAGREEING} that differ, "
-        "agreement has Wilson's and the difference none. How sure a judge is has Wilson's interval in each bin, "
+        "agreement has Wilson's and the difference none. A judge's confidence has Wilson's interval in each bin, "
         "the calibration error one from draws of the bins' noise by cluster, and the Brier score one by bootstrap."
     ),
     ReportPart.SCORES: (
@@ -88,7 +88,7 @@ WILSON: Final = (
 )
 BOOTSTRAP: Final = (
     f"The bootstrap is of clusters, bias-corrected and accelerated ({RESAMPLES:,} resamples with Poisson weights, "
-    f"fixed seed); above {BOOTSTRAP_UP_TO:,} clusters cluster-robust linearisation takes its place."
+    f"fixed seed); above {BOOTSTRAP_UP_TO:,} clusters cluster-robust linearisation replaces it."
 )
 
 
@@ -172,7 +172,7 @@ def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> li
     if people:
         votes, voted = max(fact.votes for fact in facts.values()), max(fact.voted for fact in facts.values())
         on = f" of up to {count_phrase(voted, 'pair')}" if voted < next(iter(facts.values())).items else ""
-        sentences.append(f"{people_phrase(people)} gave up to {count_phrase(votes, 'vote')} on an aspect{on}.")
+        sentences.append(f"{people_phrase(people)} cast up to {count_phrase(votes, 'vote')} on an aspect{on}.")
         sentences += describe_blindness(
             [(fact.blind, fact.votes - fact.blind) for fact in facts.values()], "choice", rules, VOTES
         )
@@ -192,12 +192,12 @@ def describe_ratings(facts: Mapping[str, AspectFacts], rules: ReportRules) -> li
 
 def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     counts = (
-        (max(fact.saw_judge_first for fact in facts.values()), "of reviews that saw a judge's answer first"),
-        (max(fact.not_drawn for fact in facts.values()), "on comparisons that were picked and not drawn at random"),
+        (max(fact.saw_judge_first for fact in facts.values()), "of reviewers who saw a judge's answer first"),
+        (max(fact.not_drawn for fact in facts.values()), "on comparisons that were not drawn at random"),
     )
     phrases = [f"up to {count_phrase(number, 'vote')} {reason}" for number, reason in counts if number]
     if phrases:
-        yield f"Left out on an aspect are {join_words(phrases)}."
+        yield f"Excluded on an aspect are {join_words(phrases)}."
 
 
 def describe_blindness(
@@ -211,7 +211,7 @@ def describe_blindness(
     if unknown:
         too = " too" if blind else ""
         sentences.append(
-            f"Of imported {noun}s it is not known whether a judge's answer was seen first; they count{too}."
+            f"For imported {noun}s it is unknown whether a judge's answer was seen first; they count{too}."
         )
     return sentences
 
@@ -223,15 +223,15 @@ def describe_reference(facts: Mapping[str, AspectFacts], rules: ReportRules) -> 
     became = SPLIT[rules.split_rule]
     if dropped and rules.split_rule is SplitRule.TIE:
         without = SPLIT[SplitRule.DROP]
-        became = f"{became}, and {without} of agreement on {join_words(dropped)}, where no tie was offered"
+        became = f"{became}, and {without} from agreement on {join_words(dropped)}, which offered no tie"
         if len(dropped) == voted:
-            became = f"{without} of agreement, for no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
+            became = f"{without} from agreement, since no tie was offered, and {SPLIT[rules.split_rule]} elsewhere"
     if any(fact.voted_by_two or fact.votes > fact.voted for fact in facts.values()):
         yield (
-            f"The reference is the plurality of their votes; where no choice leads alone the comparison was {became}."
+            f"The reference is the plurality of their votes; if no single choice leads, the comparison was {became}."
         )
     else:
-        yield "The reference is their vote: no pair has two."
+        yield "The reference is their vote; no pair has two."
 
 
 def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules) -> Iterator[str]:
@@ -240,10 +240,10 @@ def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules
     if choosing:
         yield (
             f"The verdict of a judge ({join_words(choosing)}) is the plurality of its samples in each order; orders "
-            "that differ make a tie."
+            "that differ count as a tie."
         )
     if judges and any(fact.panels for fact in facts.values()):
-        yield "The verdict of a panel is that of more than half of its judges that have one, else a tie."
+        yield "The verdict of a panel is that of more than half of its judges with a verdict, else a tie."
     fewest: dict[str, int] = {}
     for fact in facts.values():
         for name, verdicts in fact.partial.items():
@@ -255,14 +255,13 @@ def describe_judge_verdicts(facts: Mapping[str, AspectFacts], rules: ReportRules
         yield f"Not all of the {pairs} have a verdict: on an aspect as few as {join_words(counts)}."
     failures = max(fact.failures for fact in facts.values())
     if failures:
-        became = "left out" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
+        became = "excluded" if rules.failed is FailedRule.EXCLUDE else "counted as ties"
         yield (
-            f"Up to {count_phrase(failures, 'call')} of a judge failed; verdicts that are missing "
-            f"for that were {became}."
+            f"Up to {count_phrase(failures, 'call')} of a judge failed; verdicts missing for this reason were {became}."
         )
     silent = sorted({name for fact in facts.values() for name in fact.unanswered} - judges)
     if silent:
-        yield f"Of {join_words(silent)} no call was answered."
+        yield f"No call of {join_words(silent)} was answered."
 
 
 def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> list[str]:
@@ -275,11 +274,11 @@ def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> l
         [(score.counts.blind, score.counts.unknown) for score in scores.values()], "score", rules, SCORES
     )
     return [
-        f"{people_phrase(people)} gave up to {count_phrase(most, 'score')} of single responses on an aspect.",
+        f"{people_phrase(people)} entered up to {count_phrase(most, 'score')} of single responses on an aspect.",
         *blindness,
-        "Several scores that one person gave a response count as their mean.",
+        "Several scores of a response by one reviewer count as their mean.",
     ]
 
 
 def people_phrase(people: Collection[str]) -> str:
-    return "1 person" if len(people) == 1 else f"{len(people):,} people"
+    return "1 reviewer" if len(people) == 1 else f"{len(people):,} reviewers"

@@ -115,7 +115,7 @@ def count_pairs_in_block(value: Small, blocks: int) -> IntArray:
 
 
 DRAWN_CELLS: Final = 121  # of a table of the distinct values, 11 × 11; with more its resamples take too long
-CONSTANT: Final = "A side gives every response the same score, which tells no response from another."
+CONSTANT: Final = "One side gives every response the same score, so the correlation is undefined."
 
 
 @dataclass(frozen=True)

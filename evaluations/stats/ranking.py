@@ -31,10 +31,10 @@ from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ranking_evidence import RankingEvidence
 from evaluations.stats.significance import Z_975
 
-NOTHING_SAID: Final = "There is no choice on any comparison to rank by."
+NOTHING_SAID: Final = "No choices to rank by."
 MAX_DRAWN: Final = 60  # candidates; with more, scores are not fitted again in every resample
 TOO_MANY: Final = "Too many models for a CI ({:,} > {:,})."
-NOT_FOUND: Final = "No scores were found that fit these comparisons."
+NOT_FOUND: Final = "The Bradley–Terry fit did not converge."
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from evaluations.stats.polls import PersonVotes, match_judge_choices
 from evaluations.stats.ranks import radix_order
 from evaluations.stats.significance import t_975
 
-NO_VOTES: Final = "This person has no votes."
+NO_VOTES: Final = "This reviewer has no votes."
 
 
 @dataclass(frozen=True)

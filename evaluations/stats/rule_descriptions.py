@@ -18,10 +18,10 @@ FAILED: Final = {
 SEEN: Final = {
     SeenRule.NOTHING: "Human votes from before the judge was seen count, and imported votes.",
     SeenRule.BLIND: "Only human votes that are known to be from before the judge was seen count.",
-    SeenRule.JUDGE: "Only human votes from after the judge was seen count: they are no independent check.",
+    SeenRule.JUDGE: "Only human votes from after the judge was seen count. They are not an independent check.",
 }
 CODING: Final = {
-    SideCoding.CANDIDATE: "A is the candidate whose name sorts first, in whichever order the responses were shown.",
+    SideCoding.CANDIDATE: "A is the model whose name sorts first, regardless of the order shown.",
     SideCoding.SHOWN: "Sides are first and second shown. A comparison counts if all raters compared saw it in the same "
     "known order; a verdict from both orders has no order.",
 }
@@ -37,9 +37,9 @@ ALWAYS: Final = {
     "unknown whether they were blind. Reviews that saw the judge first are reported separately.",
     "drawn": "Estimates use votes on comparisons that were drawn at random, all with the same weight. Votes from "
     "queues with stratified random draws count too; if there are any, win rates and rankings weight each comparison by "
-    "(all comparisons of its stratum) ÷ (those that count). Votes on comparisons that a strategy selected or a person "
-    "opened are excluded and counted until the random order reaches the comparison; calibration is always excluded. "
-    "Imported votes are assumed to be a random sample.",
+    "(all comparisons of its stratum) ÷ (those that count). Votes on comparisons that a strategy selected or a "
+    "reviewer opened are excluded and counted until the random order reaches the comparison; calibration is always "
+    "excluded. Imported votes are assumed to be a random sample.",
     "responses": "Human scores of single responses follow the rules for votes. Of several reviews of a comparison, the "
     "newest counts. Imported scores, dated by the import of their file, and scores of judges count if the response is "
     "in one of these comparisons, or is in none and matches the filters.",
@@ -51,8 +51,8 @@ ALWAYS: Final = {
     "tie or “both bad” on either side are dropped, and their share is reported.",
     "chance": "AC1 counts the choices that the rubric offers, two without ties. An imported rubric offers A, B and any "
     "other choice that occurs.",
-    "gold": "Gold labels are compared with judges only and never count as a person. Contradicting gold labels count as "
-    "none.",
+    "gold": "Gold labels are compared with judges only and never count as a reviewer. Contradicting gold labels count "
+    "as none.",
 }
 
 
@@ -70,7 +70,7 @@ def describe_rules(rules: ReportRules) -> dict[str, str]:
 
 def describe_raters(rules: ReportRules) -> str:
     sentences = [] if rules.raters == "*" else [f"Only raters whose name matches “{rules.raters}”."]
-    for names, kind in ((rules.judges, "judges"), (rules.reviewers, "people")):
+    for names, kind in ((rules.judges, "judges"), (rules.reviewers, "reviewers")):
         if names:
             sentences.append(f"Only these {kind}: {', '.join(f'“{name}”' for name in names)}.")
     return " ".join(sentences) or "All raters count, except archived judges."
@@ -84,8 +84,8 @@ def describe_votes(rules: ReportRules) -> str:
 
 def describe_comparisons(rules: ReportRules) -> str:
     sentences = []
-    if rules.sliced:
-        sentences.append(f"Only comparisons of the saved filter {rules.sliced.in_words()}.")
+    if rules.saved_filter:
+        sentences.append(f"Only comparisons of the saved filter {rules.saved_filter.in_words()}.")
     if rules.part:
         sentences.append(
             f"Only the {rules.part} part of the evaluation's split (80% of clusters train, 10% dev, 10% test; clusters "

@@ -66,8 +66,8 @@ def mean_squared_difference(totals: FloatArray) -> FloatArray:
 
 
 NOTHING_SHARED: Final = "No response has a score on both sides."
-ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
-NO_DENOMINATOR: Final = "The responses vary too little for this number to have a denominator."
+ONE_VALUE: Final = "Every score is the same, so there is no variation to agree on."
+NO_DENOMINATOR: Final = "The responses vary too little for this number to be defined."
 NOT_NEGATIVE: Final[Bounds] = (0.0, np.inf)
 
 

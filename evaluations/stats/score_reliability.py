@@ -32,7 +32,7 @@ from evaluations.stats.votes import vote_pairs
 
 ROUNDING: Final = 1e-9  # a disagreement of scores in standard deviations that is none
 TOO_FEW_SCORES: Final = "No response has two scores."
-ONE_VALUE: Final = "Every score is the same: there is no variation that agreement could explain."
+ONE_VALUE: Final = "Every score is the same, so there is no variation to agree on."
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def alpha_influence(pairable: PairableScores, ranks: RankedValues) -> FloatArray
 
 
 TWO: Final = 2
-TWO_PEOPLE: Final = "It needs scores of two people."
+TWO_PEOPLE: Final = "Needs scores of two reviewers."
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def icc_estimate(icc: Statistic, value: FloatArray, cluster: IntArray) -> Estima
         return undefined_estimate(TWO_PEOPLE)
     if responses < 2:
         return undefined_estimate(
-            f"It needs two responses that all {people} people scored; alpha takes every response that two of them did.",
+            f"Needs two responses scored by all {people} reviewers. Alpha uses every response scored by two.",
             responses,
         )
     clusters = number_clusters(cluster)

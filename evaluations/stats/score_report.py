@@ -23,7 +23,7 @@ from evaluations.stats.score_reliability import PersonScores, ScoreReliability, 
 from evaluations.stats.significance import t_975
 from evaluations.stats.votes import rating_design
 
-NOT_SCORED: Final = "No response of this candidate has a score."
+NOT_SCORED: Final = "No response of this model has a score."
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from evaluations.stats.coding import FLIP, MISSING, SWAPPED, IntArray
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, find_orders_seen
 from evaluations.stats.votes import Votes
 
-NO_ORDER: Final = "No comparison was shown to everyone compared here in the same known order."
+NO_ORDER: Final = "No comparison was shown to all compared raters in the same known order."
 
 
 def find_common_order(item: IntArray, shown: IntArray, items: int) -> IntArray:

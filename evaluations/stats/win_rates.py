@@ -29,17 +29,17 @@ from evaluations.stats.ppi import PpiMeans, SampleWithJudge, ppi_means
 from evaluations.stats.significance import t_975, t_quantile_by_expansion
 from evaluations.stats.simultaneous_intervals import LEVEL, Claim, claim_from_interval
 
-NOT_REVIEWED: Final = "People have not reviewed any of these comparisons that was drawn at random."
+NOT_REVIEWED: Final = "No randomly drawn comparison has reviewer votes."
 NOT_JUDGED: Final = "The judge has no verdict on any of these comparisons."
-NOT_SHARED: Final = "People have not reviewed any of the comparisons that the judge has a verdict on."
-NO_COMPARISON: Final = "The candidate is in no comparison."
+NOT_SHARED: Final = "No comparison with a verdict of the judge has reviewer votes."
+NO_COMPARISON: Final = "The model is in no comparison."
 HARDLY_VARIED: Final = (
-    "In only {} reviewed clusters do people say something else than their commonest choice; a corrected interval is "
-    "given from {} on, for with fewer it would be too narrow."
+    "In only {} reviewed clusters do reviewers deviate from their most common choice; a corrected CI needs {}, or it "
+    "would be too narrow."
 )
 HARDLY_CORRECTED: Final = (
-    "Only {} reviewed clusters hold a comparison on which judge and people differ; a corrected interval is given from "
-    "{} on, for with fewer the judge's error is hardly known and the interval would be too narrow."
+    "In only {} reviewed clusters do judge and reviewers differ; a corrected CI needs {}, or the judge's error is "
+    "barely known and the CI would be too narrow."
 )
 
 

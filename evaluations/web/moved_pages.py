@@ -1,5 +1,6 @@
 """Redirects from the addresses that pages had before they were sorted into six places."""
 
+import re
 from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect
@@ -31,6 +32,7 @@ NEW_PATHS: Final = {
     "webhooks": "settings/webhooks",
 }
 EXACT_PATHS: Final = {"imports": "data"}
+SAVED_FILTER: Final = re.compile(r"(?<![^&])slice=")  # the parameter had another name, too
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -40,6 +42,6 @@ def moved_page(request: HttpRequest, slug: str, old_path: str) -> HttpResponse:
     if first not in NEW_PATHS:
         raise Http404
     new_path = EXACT_PATHS.get(old_path) or f"{NEW_PATHS[first]}{separator}{rest}"
-    query = request.META.get("QUERY_STRING", "")
+    query = SAVED_FILTER.sub("saved_filter=", request.META.get("QUERY_STRING", ""))
     address = f"/e/{slug}/{new_path}" + (f"?{query}" if query else "")
     return HttpResponsePermanentRedirect(address, preserve_request=True)

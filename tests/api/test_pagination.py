@@ -122,7 +122,7 @@ def more_files(marked: FullEvaluation, number: int) -> None:
     another(Export, user=make_user())
     another(Webhook, user=make_user(), url=f"https://example.org/{number}")
     another(Event, user=make_user())
-    another(SavedFilter, name=f"slice {number}")
+    another(SavedFilter, name=f"filter {number}")
     another(Queue, name=f"queue {number}")
     make_evaluation(marked.owner)
     make_member(marked.evaluation, Role.REVIEWER)
@@ -162,7 +162,7 @@ LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_exports": (f"{AT}/exports", more_files),
     "list_webhooks": (f"{AT}/webhooks", more_files),
     "list_events": (f"{AT}/events", more_files),
-    "list_slices": (f"{AT}/slices", more_files),
+    "list_saved_filters": (f"{AT}/saved-filters", more_files),
     "list_review_queues": (f"{AT}/queues", more_files),
     "list_members": (f"{AT}/members", more_files),
     "list_evaluations": ("/evaluations", more_files),

@@ -302,14 +302,14 @@ def test_nothing_is_backed_up_while_requests_of_a_paused_run_are_in_flight() -> 
     Call.all_rows.filter(pk=call.pk).update(
         state="running", lease=uuid.uuid4(), lease_until=Now() + timedelta(minutes=1)
     )
-    with pytest.raises(InputRefused, match="in flight: wait a moment, then back up"):
+    with pytest.raises(InputRefused, match="Wait a moment, then back up"):
         backup_of(evaluation)
 
 
 def test_nothing_is_backed_up_while_a_run_is_under_way() -> None:
     evaluation = study()
     start_run(make_judge_rater(evaluation, "other").judge, user=None)  # type: ignore[arg-type]
-    with pytest.raises(InputRefused, match="is under way: pause or cancel it, then back up"):
+    with pytest.raises(InputRefused, match="Pause or cancel it, then back up"):
         backup_of(evaluation)
 
 
@@ -331,7 +331,7 @@ def test_what_is_no_backup_is_refused(content: bytes) -> None:
 
 def test_a_backup_that_was_cut_off_is_refused() -> None:
     content = backup_of(study())
-    assert "it is damaged, or no ZIP at all" in refused(content[: len(content) // 2])
+    assert "it is damaged or not a ZIP" in refused(content[: len(content) // 2])
 
 
 def test_a_table_that_is_not_what_the_manifest_says_is_refused() -> None:
@@ -380,7 +380,7 @@ def test_a_file_is_never_stored_outside_its_folder() -> None:
     evaluation = study()
     Import.objects.filter(evaluation=evaluation).update(file_name="../../elsewhere.jsonl")
     before = files_stored()
-    assert "named so that it would lie elsewhere" in refused(backup_of(evaluation))
+    assert "has an unsafe name" in refused(backup_of(evaluation))
     assert files_stored() == before
     assert not list(Path(settings.MEDIA_ROOT).parent.glob("*elsewhere*"))
 
@@ -397,12 +397,12 @@ def test_no_file_stays_of_a_restore_that_failed_after_all(monkeypatch: pytest.Mo
 
 def test_a_slug_that_is_taken_is_refused() -> None:
     evaluation = study()
-    assert "give the restored one another with --slug" in refused(backup_of(evaluation), slug="")
+    assert "Choose another URL name with --slug" in refused(backup_of(evaluation), slug="")
 
 
 def test_a_run_at_work_in_a_backup_is_refused() -> None:
     content = with_table(backup_of(study()), "run", state="running")
-    assert "is under way: pause or cancel it, then back up." in refused(content)
+    assert "is in progress. Pause or cancel it, then back up." in refused(content)
 
 
 def test_what_a_run_keeps_back_is_not_read() -> None:
@@ -437,11 +437,11 @@ def test_the_commands_say_what_they_did(tmp_path: Path, capsys: pytest.CaptureFi
     assert [one.name for one in tmp_path.iterdir()] == ["study.zip"]
     call_command("restore", path, slug="elsewhere")
     assert f"Restored “{evaluation.name}” as elsewhere" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="There is an evaluation “elsewhere” here already"):
+    with pytest.raises(CommandError, match="An evaluation “elsewhere” already exists"):
         call_command("restore", path, slug="elsewhere")
     with pytest.raises(CommandError, match="cannot be read: No such file"):
         call_command("restore", tmp_path / "none.zip")
-    with pytest.raises(CommandError, match="There is no account “nobody”"):
+    with pytest.raises(CommandError, match="No account “nobody”"):
         call_command("restore", path, owner="nobody")
 
 

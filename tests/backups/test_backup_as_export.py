@@ -160,11 +160,11 @@ def test_it_is_refused_while_a_run_is_under_way(evaluation: Evaluation) -> None:
     judge = make_judge_rater(evaluation, "judge").judge
     assert judge is not None
     Run.objects.create(evaluation=evaluation, judge=judge, batch=uuid.uuid4(), state=RunState.RUNNING)
-    with pytest.raises(InputRefused, match="is under way: pause or cancel it, then back up"):
+    with pytest.raises(InputRefused, match="Pause or cancel it, then back up"):
         start_export(evaluation, written_as="backup", user=None)
     assert not work_once("export", waiting.pk)
     waiting.refresh_from_db()
-    assert (waiting.state, "is under way" in waiting.reason, bool(waiting.file)) == (ExportState.FAILED, True, False)
+    assert (waiting.state, "is in progress" in waiting.reason, bool(waiting.file)) == (ExportState.FAILED, True, False)
 
 
 def test_it_is_refused_by_what_is_under_way_when_its_moment_begins(
@@ -180,7 +180,7 @@ def test_it_is_refused_by_what_is_under_way_when_its_moment_begins(
         yield
 
     monkeypatch.setattr(backups_selectors, "open_snapshot", begun_just_now)
-    with pytest.raises(InputRefused, match="is under way"):
+    with pytest.raises(InputRefused, match="is in progress"):
         b"".join(build_backup(evaluation))
 
 

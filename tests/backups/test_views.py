@@ -77,7 +77,7 @@ def test_the_page_asks_for_nothing_else_and_says_what_is_in_it(evaluation: Evalu
     text = html_of(sign_in_client(owner).post(reverse("export_new", args=["study"]), sent))
     assert "One zip file with the whole evaluation" in text
     assert "Back up</button>" in text
-    for field in ("anonymised", "policy", "slice", "shares"):
+    for field in ("anonymised", "policy", "saved_filter", "shares"):
         assert f'name="{field}"' not in text
     assert "would be written of" not in text
     assert "what was left out" not in text

@@ -88,7 +88,7 @@ def see_agreement(page: Page) -> None:
     for aspect in ASPECTS:
         expect(page.locator(f"#aspect-{aspect}")).to_contain_text(re.compile(r"\b10\b"))
     expect(page.locator("#aspect-overall")).to_contain_text("annotator1")
-    expect(page.locator("main")).to_contain_text("baseline, not an LLM")
+    expect(page.locator("main")).to_contain_text("rule-based")
 
 
 def export(page: Page) -> Download:
@@ -109,7 +109,7 @@ def check_data_set(download: Download, chosen: dict[str, dict[str, str]]) -> Non
     assert stored == sorted(json.dumps(choices, sort_keys=True) for choices in chosen.values())
     assert {review["shown"] for review in reviews} <= {"as_stored", "swapped"}
     assert all(review["blind"] for review in reviews)
-    assert all(judge["remark"] == "baseline, not an LLM" for row in rows for judge in row["judges"])
+    assert all(judge["remark"] == "rule-based" for row in rows for judge in row["judges"])
 
 
 def turned(review: dict[str, Any]) -> dict[str, str]:

@@ -117,16 +117,16 @@ def test_points_without_an_interval_are_hollow() -> None:
 
 
 def test_a_plot_without_values_says_so_and_keeps_its_table() -> None:
-    plot = build_win_rate_chart(CAPTION, [PlottedEstimate("gpt", "people", None, note="Nobody voted.")])
+    plot = build_win_rate_chart(CAPTION, [PlottedEstimate("gpt", "reviewers", None, note="Nobody voted.")])
     assert (plot.spec, plot.height) == (None, 0)
     assert plot.description == "Win rates. There is nothing to draw."
-    assert plot.table.formatted_rows == (("gpt", "people", "n/a", "none", "0", "Nobody voted."),)
+    assert plot.table.formatted_rows == (("gpt", "reviewers", "n/a", "none", "0", "Nobody voted."),)
 
 
 def test_series_keep_their_order_where_the_first_row_lacks_one() -> None:
-    missing_first = [PlottedEstimate(CANDIDATES[0], "people", None), *make_estimates()[1:]]
+    missing_first = [PlottedEstimate(CANDIDATES[0], "reviewers", None), *make_estimates()[1:]]
     assert list(shapes(build_win_rate_chart(CAPTION, missing_first)).items()) == [
-        ("people", "diamond"),
+        ("reviewers", "diamond"),
         ("judge alone", "circle"),
         ("human-corrected", "square"),
     ]
@@ -134,7 +134,8 @@ def test_series_keep_their_order_where_the_first_row_lacks_one() -> None:
 
 def test_people_are_the_diamond_in_whatever_place_and_nobody_else_is() -> None:
     assert (
-        shapes(build_win_rate_chart(CAPTION, make_estimates(series=("gpt", "people", "claude"))))["people"] == "diamond"
+        shapes(build_win_rate_chart(CAPTION, make_estimates(series=("gpt", "reviewers", "claude"))))["reviewers"]
+        == "diamond"
     )
     assert (
         "diamond"
@@ -155,7 +156,7 @@ def test_no_two_series_look_the_same() -> None:
 
 
 def test_rows_beyond_sixty_stand_in_the_table_alone() -> None:
-    plot = build_win_rate_chart(CAPTION, [PlottedEstimate(f"candidate {at}", "people", 0.5) for at in range(70)])
+    plot = build_win_rate_chart(CAPTION, [PlottedEstimate(f"candidate {at}", "reviewers", 0.5) for at in range(70)])
     assert len(spec_of(plot)["data"]["values"]) == 60
     assert "The first 60 of 70 rows are drawn; the table has them all." in plot.notes
     assert len(plot.table.rows) == 70
@@ -163,8 +164,8 @@ def test_rows_beyond_sixty_stand_in_the_table_alone() -> None:
 
 def test_a_plot_is_told_in_words() -> None:
     assert build_win_rate_chart(CAPTION, make_estimates()).description == (
-        "Win rates. 8 numbers, from 40.0% (model-of-a-very-long-name-indeed-2026-01, people) "
-        "to 50.0% (=cmd(), people). The table below has them all."
+        "Win rates. 8 numbers, from 40.0% (model-of-a-very-long-name-indeed-2026-01, reviewers) "
+        "to 50.0% (=cmd(), reviewers). The table below has them all."
     )
 
 

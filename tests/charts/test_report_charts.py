@@ -24,7 +24,7 @@ def test_one_period_is_no_course_and_two_are() -> None:
         Timeline("day", (point("2026-11-01"), point("2026-11-02"))), "Clarity", PAGE_THEME
     )
     assert [row[:3] for row in plot.table.rows][:2] == [
-        ("2026-11-01", "2026-11-01", "people"),
+        ("2026-11-01", "2026-11-01", "reviewers"),
         ("2026-11-01", "2026-11-01", "gpt"),
     ]
 
@@ -34,14 +34,14 @@ def test_a_judge_beside_people_is_over_the_same_comparisons_as_they_are() -> Non
     of = BiasTendency(Estimate(0.7, 900), both, both)
     assert [(one.series, one.value, one.n) for one in iterate_tendency_estimates("Longer", of)] == [
         ("judge", 0.6, 20),
-        ("people", 0.5, 20),
+        ("reviewers", 0.5, 20),
     ]
     alone = BiasTendency(
         Estimate(0.7, 900), unknown_tendency("Nobody voted.").votes, unknown_tendency("Nobody voted.").votes
     )
     assert [(one.series, one.value) for one in iterate_tendency_estimates("Longer", alone)] == [
         ("judge", 0.7),
-        ("people", None),
+        ("reviewers", None),
     ]
 
 

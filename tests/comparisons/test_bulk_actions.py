@@ -123,7 +123,7 @@ def test_a_reviewer_finds_out_nothing_by_filtering(
     client.force_login(make_member(evaluation, Role.REVIEWER))
     everything = [one.pk for one in four]
     assert shown(page(client, **query)) == everything
-    assert shown(page(client, slice="judged")) == everything
+    assert shown(page(client, saved_filter="judged")) == everything
     assert "hard" not in page(client)
     assert client.get(reverse("saved_filters", args=["study"])).status_code == 403
     assert act(client, act="tag", tag="x", comparison=[four[0].pk]).count("Your role does not let you")
@@ -202,7 +202,7 @@ def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four:
     as_owner.post(save, {"name": "numbers"})
     made = SavedFilter.objects.get()
     assert made.comparison_filter == ComparisonFilter(category="math")
-    assert shown(page(as_owner, slice="numbers")) == [four[0].pk, four[1].pk]
+    assert shown(page(as_owner, saved_filter="numbers")) == [four[0].pk, four[1].pk]
     as_owner.post(reverse("saved_filter_rename", args=["study", made.pk]), {"name": "sums"})
     assert "sums" in html_of(as_owner.get(reverse("saved_filters", args=["study"])))
     as_owner.post(reverse("saved_filter_delete", args=["study", made.pk]), {"name": "numbers"})
@@ -214,7 +214,7 @@ def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four:
 def test_the_page_of_the_report_takes_a_slice(as_owner: Client, evaluation: Evaluation, four: list[Comparison]) -> None:
     make_imported_votes(four[0], "bob", ALL_A)
     create_saved_filter(evaluation, "numbers", ComparisonFilter(category="math"), user=None)
-    text = html_of(as_owner.get(reverse("report", args=["study"], query={"slice": "numbers"})))
+    text = html_of(as_owner.get(reverse("report", args=["study"], query={"saved_filter": "numbers"})))
     assert "Only comparisons of the saved filter “numbers”: category is “math”." in text
 
 

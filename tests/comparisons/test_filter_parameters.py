@@ -19,11 +19,11 @@ LIST = "/evaluations/study/comparisons"
 
 
 def test_every_filter_is_on_the_page_and_in_the_openapi_document(evaluation: Evaluation) -> None:
-    everything = QueryDict("&".join(f"{name}=x" for name in (*PARAMETER_DESCRIPTIONS, "slice")))
+    everything = QueryDict("&".join(f"{name}=x" for name in (*PARAMETER_DESCRIPTIONS, "saved_filter")))
     form = FilterForm(everything, evaluation=evaluation, sees_all=True, sees_judges=True)
     listing = build_openapi()["paths"]["/api/v1/evaluations/{slug}/comparisons"]["get"]
     documented = {one["name"] for one in listing["parameters"]} - {"slug", "cursor", "limit"}
-    assert set(form.fields) == documented == {*PARAMETER_DESCRIPTIONS, "slice"}
+    assert set(form.fields) == documented == {*PARAMETER_DESCRIPTIONS, "saved_filter"}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_every_filter_is_on_the_page_and_in_the_openapi_document(evaluation: Eva
             "judge_failed=never",
             "candidate=nobody",
             "tag=none",
-            "slice=none",
+            "saved_filter=none",
             "import=x",
             "category=none",
         ),
@@ -63,12 +63,12 @@ def test_a_refused_filter_names_its_field(
     asking: ApiClient, evaluation: Evaluation, wanted: dict[str, str], field: str
 ) -> None:
     listed = asking.get(f"{LIST}?{urlencode(wanted)}").json()
-    saved = asking.post("/evaluations/study/slices", {"name": "mine", "filter": wanted}).json()
+    saved = asking.post("/evaluations/study/saved-filters", {"name": "mine", "filter": wanted}).json()
     assert (listed["code"], listed["errors"][0]["field"]) == ("invalid", f"query.{field}")
     assert (saved["code"], saved["errors"][0]["field"]) == ("invalid", f"body.filter.{field}")
 
 
-@pytest.mark.parametrize("name", ["candidate", "rater", "slice", "import", "origin", "reviews"])
+@pytest.mark.parametrize("name", ["candidate", "rater", "saved_filter", "import", "origin", "reviews"])
 def test_a_reviewer_uses_no_filter_that_could_reveal_what_is_hidden(evaluation: Evaluation, name: str) -> None:
     comparison = make_comparison(evaluation, query="Why?")
     reviewer = ApiClient(token_for(make_member(evaluation, Role.REVIEWER)))

@@ -96,7 +96,7 @@ def test_a_filter_that_cannot_be_says_so_on_the_form(
     assert shown(html_of(answer)) == []
 
 
-@pytest.mark.parametrize("name", ["slice", "tag", "import", "category", "candidate", "against"])
+@pytest.mark.parametrize("name", ["saved_filter", "tag", "import", "category", "candidate", "against"])
 def test_a_filter_by_what_is_gone_lists_nothing_in_its_place(
     as_owner: Client, evaluation: Evaluation, name: str
 ) -> None:

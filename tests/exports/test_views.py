@@ -265,16 +265,20 @@ def test_a_file_without_a_row_is_announced(owner: User, comparison: Comparison) 
     assert "The file would be empty." not in looked_at(owner, written_as="jsonl")
 
 
-def test_a_slice_is_chosen_already_where_one_comes_from_it(
+def test_a_saved_filter_is_chosen_already_where_one_comes_from_it(
     owner: User, evaluation: Evaluation, comparison: Comparison
 ) -> None:
     create_saved_filter(evaluation, "Facts", ComparisonFilter(category="facts"), user=owner)
     address = reverse("export_new", args=["study"])
-    asked = html_of(sign_in_client(owner).get(address, {"slice": "Facts"}))
+    asked = html_of(sign_in_client(owner).get(address, {"saved_filter": "Facts"}))
     assert '<option value="Facts" selected>' in asked
     assert '<b class="number">0</b> rows' in asked
-    assert '<option value="" selected>all</option>' in html_of(sign_in_client(owner).get(address, {"slice": "gone"}))
-    assert f"{address}?slice=Facts" in html_of(sign_in_client(owner).get(reverse("saved_filters", args=["study"])))
+    assert '<option value="" selected>all</option>' in html_of(
+        sign_in_client(owner).get(address, {"saved_filter": "gone"})
+    )
+    assert f"{address}?saved_filter=Facts" in html_of(
+        sign_in_client(owner).get(reverse("saved_filters", args=["study"]))
+    )
 
 
 def test_an_export_of_another_evaluation_is_not_found(owner: User, evaluation: Evaluation) -> None:
@@ -290,4 +294,4 @@ def test_the_file_holds_what_was_said(owner: User, comparison: Comparison) -> No
     (line,) = post(owner).getvalue().splitlines()
     row = json.loads(line)
     assert row["labels"]["clarity"]["choice"] == "A"
-    assert row["judges"][0]["remark"] == "baseline, not an LLM"
+    assert row["judges"][0]["remark"] == "rule-based"

@@ -123,7 +123,7 @@ def comparison(evaluation: Evaluation) -> Comparison:
 
 
 def test_a_line_holds_the_material_and_everything_that_was_said(evaluation: Evaluation, comparison: Comparison) -> None:
-    rule = {"kind": "rule", "model": "longest", "rubric": "six-aspect 1", "remark": "baseline, not an LLM"}
+    rule = {"kind": "rule", "model": "longest", "rubric": "six-aspect 1", "remark": "rule-based"}
     assert as_json(evaluation) == [
         {
             "query_id": "q1",
@@ -245,7 +245,7 @@ def test_a_csv_row_holds_the_same_in_cells(evaluation: Evaluation, comparison: C
         "label:factuality:n": "2",
         "label:factuality:votes": "A=1 B=1",
         "gold:expert:factuality": "A",
-        "judge:longest (kind)": "rule (baseline, not an LLM)",
+        "judge:longest (kind)": "rule (rule-based)",
         "judge:longest (rationale)": "as_stored: B is longer (as_stored)\n\nswapped: B is longer (swapped)",
         "judge:longest:clarity": "tie",
         "judge:longest:clarity:inconsistent": "no",
@@ -253,7 +253,7 @@ def test_a_csv_row_holds_the_same_in_cells(evaluation: Evaluation, comparison: C
         "judge:longest:factuality": "tie",
         "judge:longest:factuality:inconsistent": "yes",
         "judge:longest:factuality:orders": "as_stored=B swapped=A",
-        "judge:second (kind)": "rule (baseline, not an LLM)",
+        "judge:second (kind)": "rule (rule-based)",
         "judge:second (failures)": "unreadable=1",
         "judge:second:factuality:inconsistent": "no",
         "judge:second:factuality:orders": "as_stored=A",

@@ -33,7 +33,7 @@ def make_long_text_pages() -> list[str]:
     hook = make_webhook_with_log(evaluation, owner)
     kept = make_import_of_unknown_columns(evaluation, owner)
     pages = (
-        "slices",
+        "data/filters",
         "webhooks",
         f"webhooks/{hook}",
         "imports",

@@ -73,11 +73,11 @@ def test_people_are_counted_where_the_file_does_not_name_them() -> None:
     [
         ({"preference": 3}, "preference is 3 where a number from 1 to 2 is expected"),
         ({"generator_2": "text_davinci_003"}, "both generators are “text_davinci_003”"),
-        ({"annotator": None}, "annotator is missing: name a rater for the whole file"),
+        ({"annotator": None}, "annotator is missing. Set one rater for the whole file"),
         ({"instruction": " "}, "the query is empty"),
         (
             {"annotator": None, "annotator_index": 1, "preference": None},
-            "preference is empty, and a person has no failures",
+            "preference is empty, and reviewers have no failures",
         ),
     ],
 )

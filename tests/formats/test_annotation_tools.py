@@ -109,7 +109,7 @@ def test_a_head_to_head_has_a_verdict_of_each_judge() -> None:
         ("gpt-4o", RaterKind.JUDGE, "tie"),
         ("Human", RaterKind.HUMAN, "B"),
     ]
-    assert refusal_reason({**record, "history": [{"winner": "C"}]}) == "winner is “C” where A, B or - is expected"
+    assert refusal_reason({**record, "history": [{"winner": "C"}]}) == "winner is “C”; expected A, B or -"
 
 
 # ---- Label Studio -----------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_json_min_has_an_annotation_a_row() -> None:
 def test_fields_of_a_task_that_have_other_names_can_be_mapped() -> None:
     task = {**TASK, "data": {"ask": "Why?", "eins": "Because.", "zwei": "?"}, "annotations": []}
     assert refusal_reason(task) == (
-        "none of its fields (ask, eins, zwei) are two responses: map them, "
+        "no two of its fields (ask, eins, zwei) are the responses. Map them, "
         "such as --map FIELD=response_a OTHER=response_b"
     )
     mapping = {"ask": "query", "eins": "response_a", "zwei": "response_b"}

@@ -84,7 +84,7 @@ def test_a_judges_votes_come_from_both_orders_and_may_be_inconsistent() -> None:
     (vote,) = rows_of_kind(VerdictRow, import_rows({**VOTE, "judge": "gpt4_pair", "winner": "tie (inconsistent)"}))
     assert (vote.rater, vote.rater_kind, vote.choice) == ("gpt4_pair", RaterKind.JUDGE, "inconsistent")
     assert vote.shown == ShownOrder.FOLDED
-    assert "can be a judge's only" in refusal_reason({**VOTE, "winner": "tie (inconsistent)"})
+    assert "only a judge can" in refusal_reason({**VOTE, "winner": "tie (inconsistent)"})
 
 
 def test_a_table_of_battles_holds_lists_in_its_cells() -> None:
@@ -113,9 +113,9 @@ def test_parts_of_text_are_joined_and_an_image_is_refused() -> None:
     [
         (
             {"winner": "nobody"},
-            "winner is “nobody” where model_a, model_b, tie or tie (bothbad) is expected",
+            "winner is “nobody”; expected model_a, model_b, tie or tie (bothbad)",
         ),
-        ({"model_b": "vicuna-13b"}, "both candidates are “vicuna-13b”: such a battle compares nothing"),
+        ({"model_b": "vicuna-13b"}, "both models are “vicuna-13b”, so there is nothing to compare"),
         ({"conversation_b": talk("When?", "Now.")}, "the two conversations begin with different questions"),
         ({"conversation_b": "Why?"}, "conversation_b is not valid JSON"),
         ({"conversation_b": [{"role": "poet", "content": "O"}]}, "conversation_b, turn 1 has the unknown role “poet”"),

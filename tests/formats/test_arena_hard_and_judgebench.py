@@ -159,6 +159,6 @@ def test_a_decision_that_is_missing_is_a_failure(judgments: list[Any], choices: 
 
 
 def test_a_pair_without_a_known_label_or_a_judge_without_a_name_is_bad() -> None:
-    assert refusal_reason({**PAIR, "label": "C"}) == "label is “C” where A>B, B>A or A=B is expected"
+    assert refusal_reason({**PAIR, "label": "C"}) == "label is “C”; expected A>B, B>A or A=B"
     nameless = [{"judgment": {"response": "x"}, "decision": "A>B"}]
-    assert refusal_reason({**PAIR, "judgments": nameless}).startswith("the judge has no name")
+    assert refusal_reason({**PAIR, "judgments": nameless}).startswith("the judge’s name is missing")

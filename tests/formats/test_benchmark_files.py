@@ -110,7 +110,7 @@ def test_a_pandalm_judge_says_first_second_tie_or_garbage(given: object, choice:
 @pytest.mark.parametrize(
     ("record", "because"),
     [
-        ({**PANDALM, "annotator2": 7}, "annotator2 is “7” where 0, 1 or 2 is expected"),
+        ({**PANDALM, "annotator2": 7}, "annotator2 is “7”; expected 0, 1 or 2"),
         ({**PANDALM, "cmp_key": "alone"}, "cmp_key must name two candidates joined by “_”"),
         ({**PANDALM, "instruction": " ", "input": ""}, "instruction is missing"),
         ({**LLMBAR, "results": []}, "results must be a list with at least one round"),
@@ -120,7 +120,7 @@ def test_a_pandalm_judge_says_first_second_tie_or_garbage(given: object, choice:
         ),
         (
             {**LLMBAR, "results": [{**ROUND, "swap = True": {"winner": "3"}}]},
-            "winner is “3” where 1, 2 or null is expected",
+            "winner is “3”; expected 1, 2 or null",
         ),
     ],
 )
@@ -134,9 +134,9 @@ def test_a_bad_row_of_a_benchmark_says_why(record: dict[str, Any], because: str)
         (
             {"idx": 1, "gpt_result": "1"},
             {"idx": 1, "gpt_result": "3"},
-            "gpt_result is “3” where 1, 2, 0, Tie or garbage is expected",
+            "gpt_result is “3”; expected 1, 2, 0, Tie or garbage",
         ),
-        (LLMBAR, {**LLMBAR, "label": 3}, "label is “3” where 1 or 2 is expected"),
+        (LLMBAR, {**LLMBAR, "label": 3}, "label is “3”; expected 1 or 2"),
     ],
 )
 def test_an_unknown_label_among_known_ones_is_a_bad_row(
@@ -168,9 +168,7 @@ def test_an_llmbar_judge_answers_in_both_orders_and_its_last_round_counts() -> N
 
 
 def test_an_llmbar_judge_must_be_named() -> None:
-    assert reason({**LLMBAR, "results": [ROUND]}) == (
-        "the file does not name its judge: give it a name for the whole file"
-    )
+    assert reason({**LLMBAR, "results": [ROUND]}) == ("the file does not name its judge. Set a name for the whole file")
 
 
 REVIEW = {
@@ -217,7 +215,7 @@ def test_a_squality_story_brings_responses_with_ranks_and_ratings_of_each_review
         ),
         (
             {"questions": {"0": {"b" * 201: SYSTEM}}},
-            "a system's name has 201 characters; at most 200 can be kept",
+            "a system's name has 201 characters; the limit is 200",
         ),
     ],
 )

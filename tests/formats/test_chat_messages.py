@@ -175,19 +175,21 @@ def test_what_is_empty_beside_a_text_or_only_dresses_it_is_no_harm(turn: dict[st
 def test_a_turn_without_a_text_is_no_empty_text() -> None:
     for turn in ({"role": "assistant", "content": None}, {"role": "assistant"}, {"role": "assistant", "content": []}):
         because = refusal_reason({"prompt": [ASKED], "chosen": [turn], "rejected": [answer()]})
-        assert because == 'chosen, turn 1 has no text (an empty one is written as "")'
+        assert because == 'chosen, turn 1 has no text. Write an empty one as ""'
 
 
 def test_a_conversation_without_an_answer_has_no_empty_response() -> None:
     because = refusal_reason({**BATTLE, "conversation_b": BATTLE["conversation_b"][:1], "turn": 1})
-    assert because == 'conversation_b has no response after the question (an empty one is a turn with the content "")'
+    assert (
+        because == 'conversation_b has no response after the question. Write an empty one as a turn with the content ""'
+    )
 
 
 def test_a_turn_of_the_user_is_no_response() -> None:
     for prompt, chosen in (("Why?", ASKED), ([ASKED], [ASKED, ASKED])):
         because = refusal_reason({"prompt": prompt, "chosen": chosen, "rejected": answer()})
-        assert because == "chosen holds turns of the user alone: the answer is missing"
-    assert refusal_reason({**COMPARISON, "response_a": [ASKED]}).startswith("response_a holds turns of the user alone")
+        assert because == "chosen has only user turns. The answer is missing"
+    assert refusal_reason({**COMPARISON, "response_a": [ASKED]}).startswith("response_a has only user turns")
 
 
 def test_what_turns_hold_beside_their_texts_is_named() -> None:
@@ -197,7 +199,7 @@ def test_what_turns_hold_beside_their_texts_is_named() -> None:
         assert isinstance(entry, FileEntry)
         found.count(entry.rows, entry.notices)
     assert found.sentences() == [
-        "Not stored: “name” of turns in “chosen” (1); “steps” of turns in “chosen” (1) (line 1)."
+        "Not imported: “name” of turns in “chosen” (1); “steps” of turns in “chosen” (1) (line 1)."
     ]
 
 
@@ -212,4 +214,4 @@ def test_two_responses_that_are_files_are_refused_and_one_link_is_a_text() -> No
 def test_a_turn_with_two_texts_is_refused() -> None:
     turn = {"role": "assistant", "content": "It rains.", "parts": [{"text": "It snows."}]}
     because = refusal_reason({"prompt": [ASKED], "chosen": [turn], "rejected": [answer()]})
-    assert because == "chosen, turn 1 has two texts, in content and in parts: give one of them"
+    assert because == "chosen, turn 1 has two texts, in content and in parts. Give one of them"

@@ -134,7 +134,7 @@ def test_a_system_turn_and_earlier_turns_belong_to_the_prompt() -> None:
 
 
 def test_it_is_said_what_candidates_without_names_are_called() -> None:
-    assert "response 1 and response 2, by their texts alone" in read_contents([PLAIN]).format.note
+    assert "response 1 and response 2 by their texts" in read_contents([PLAIN]).format.note
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_it_is_said_what_candidates_without_names_are_called() -> None:
     [
         (
             {"chosen": "2", "rejected": "3"},
-            "has no prompt, and chosen and rejected do not begin with the same question: "
-            "name the prompt column, as COLUMN=prompt",
+            "has no prompt, and chosen and rejected begin with different questions. "
+            "Map the prompt column, as COLUMN=prompt",
         ),
         ({**PLAIN, "rejected": None}, "rejected is missing"),
-        ({**PLAIN, "prompt": [USER, says("2")]}, "prompt must end with a turn of the user"),
+        ({**PLAIN, "prompt": [USER, says("2")]}, "prompt must end with a user turn"),
         ({**PLAIN, "chosen": ["2", "two"]}, "chosen, turn 1 must have a role and a content"),
     ],
 )
@@ -223,8 +223,8 @@ def test_a_prompt_that_two_texts_begin_with_ends_where_trl_ends_it(
 @pytest.mark.parametrize(
     ("record", "because"),
     [
-        ({"chosen": "The sky", "rejected": "The sky is blue"}, "has no prompt, and one text is the whole beginning of"),
-        ({"chosen": "same", "rejected": "same"}, "has no prompt, and one text is the whole beginning of the other"),
+        ({"chosen": "The sky", "rejected": "The sky is blue"}, "has no prompt, and one text starts with all of"),
+        ({"chosen": "same", "rejected": "same"}, "has no prompt, and one text starts with all of the other"),
         (
             {"chosen": "I say yes", "rejected": "I say no", "frage": "Is it so?"},
             "has no prompt, and chosen and rejected",

@@ -118,15 +118,17 @@ def test_the_splits_of_a_saved_data_set_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("second", "differs"),
     [
-        (b"one,three\n1,2\n", "it lacks “two” and has “three” besides"),
+        (b"one,three\n1,2\n", "it lacks “two” and also has “three”"),
         (b"two\n1\n", "it lacks “one”"),
-        (b"two,one,a,b,c,d,e,f\n1,1,1,1,1,1,1,1\n", "it has “a”, “b”, “c”, “d”, “e” and 1 more besides"),
+        (b"two,one,a,b,c,d,e,f\n1,1,1,1,1,1,1,1\n", "it also has “a”, “b”, “c”, “d”, “e” and 1 more"),
     ],
 )
 def test_of_files_of_other_columns_it_is_said_which_differ(second: bytes, differs: str) -> None:
     with pytest.raises(InputRefused) as refused:
         values(zipped({"1.csv": b"one,two\n1,2\n", "2.csv": second}))
-    assert str(refused.value) == (f"2.csv in rows.file has other columns than 1.csv: {differs}. Bring them one by one.")
+    assert str(refused.value) == (
+        f"2.csv in rows.file has other columns than 1.csv: {differs}. Import them one by one."
+    )
 
 
 def test_a_column_named_split_stays_as_it_is() -> None:
@@ -197,14 +199,14 @@ def test_what_only_tables_have_becomes_what_json_has() -> None:
 
 def test_bytes_that_are_no_text_are_a_bad_row_of_a_table() -> None:
     found = read(as_parquet([{"a": b"text"}, {"a": b"\xff"}]))
-    assert found == [Record(1, 0, {"a": "text"}), BadRow(2, "a holds bytes that are no text in UTF-8")]
+    assert found == [Record(1, 0, {"a": "text"}), BadRow(2, "a has bytes that are not valid UTF-8")]
 
 
 def test_text_that_is_none_is_a_bad_row_of_a_table() -> None:
     wrong = pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff"))
     file = io.BytesIO()
     pq.write_table(pa.table({"a": wrong}), file)
-    assert read(file.getvalue()) == [Record(1, 0, {"a": "a"}), BadRow(2, "a holds bytes that are no text in UTF-8")]
+    assert read(file.getvalue()) == [Record(1, 0, {"a": "a"}), BadRow(2, "a has bytes that are not valid UTF-8")]
 
 
 def repeated(length: int, times: int) -> bytes:
@@ -235,7 +237,7 @@ def test_how_long_a_dictionary_is_stands_in_its_page() -> None:
 @pytest.mark.parametrize("packed", [gzip.compress, zstd, lambda content: zipped({"rows.jsonl": content})])
 def test_what_unpacks_to_more_than_is_allowed_is_refused(packed: Callable[[bytes], bytes]) -> None:
     content = packed(as_jsonl([{"a": number} for number in range(90_000)]))
-    with pytest.raises(InputRefused, match=r"^rows\.file holds more than 1 MB when it is unpacked, the most that is"):
+    with pytest.raises(InputRefused, match=r"^rows\.file is larger than 1 MB when unpacked, the limit of this site"):
         list(open_source(io.BytesIO(content), "rows.file", FileLimits(unpacked_bytes=1024 * 1024)).records)
 
 
@@ -243,7 +245,7 @@ def test_what_unpacks_to_more_than_is_allowed_is_refused(packed: Callable[[bytes
 def test_a_bomb_without_rows_is_refused_long_before_its_end(letter: bytes) -> None:
     bomb = zstd(b'{"a": 1}\n' + letter * 100_000_000)
     assert len(bomb) < 10_000
-    with pytest.raises(InputRefused, match="this is no file of rows"):
+    with pytest.raises(InputRefused, match="This is not a file of rows"):
         list(open_source(io.BytesIO(bomb), "rows.file").records)
 
 
@@ -257,7 +259,7 @@ def test_a_compressed_file_of_equal_rows_is_no_bomb() -> None:
 def test_a_file_of_more_rows_than_are_allowed_is_refused() -> None:
     content = as_jsonl([{"a": 1}] * 11)
     assert len(list(open_source(io.BytesIO(content), "rows.file", FileLimits(rows=11)).records)) == 11
-    with pytest.raises(InputRefused, match=r"^rows\.file has more than 10 rows, the most that are read here"):
+    with pytest.raises(InputRefused, match=r"^rows\.file has more than 10 rows, the limit of this site"):
         list(open_source(io.BytesIO(content), "rows.file", FileLimits(rows=10)).records)
 
 
@@ -270,7 +272,7 @@ def test_cells_of_ten_megabytes_are_read() -> None:
 def test_a_cell_longer_than_a_row_may_be_is_refused() -> None:
     rows = [{"a": "x" * 17_000_000}]
     for content in (as_jsonl(rows), as_parquet(rows)):
-        with pytest.raises(InputRefused, match=r"16 MB: this is no file of rows\.$"):
+        with pytest.raises(InputRefused, match=r"16 MB. This is not a file of rows\.$"):
             read(content)
 
 
@@ -305,5 +307,7 @@ def test_a_folder_becomes_the_same_zip_every_time(tmp_path: Path) -> None:
 
 def test_a_folder_with_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").symlink_to("/etc/passwd")
-    with pytest.raises(InputRefused, match=r"holds a link \(“rows.jsonl”\): copy it with the files themselves"):
+    with pytest.raises(
+        InputRefused, match=r"contains a link \(“rows.jsonl”\). Copy the folder with the files themselves"
+    ):
         pack_folder(tmp_path, io.BytesIO())

@@ -122,7 +122,7 @@ def test_the_card_says_what_is_in_it_and_what_is_not(tmp_path: Path) -> None:
     assert "````\nWhat ```this``` is.\n````" in body
     assert "| safety | No \\| harm |" in body
     assert "| safety | people | Krippendorff's alpha | 0.61 | 0.40 to 0.77 | 120 |" in body
-    assert "| no\\_label | without a label | 1 |" in body
+    assert "| without a label | 1 |" in body
     assert "**`safety`**" in body
     assert "Annotated by 2 reviewers and 1 judge" in body
 

@@ -191,7 +191,7 @@ def test_rows_of_the_hubs_viewer_are_read_and_those_it_cut_off_are_bad() -> None
     whole = {"row_idx": 0, "row": PREFERENCE, "truncated_cells": []}
     good, bad = read_contents([whole, {**whole, "truncated_cells": ["chosen"]}]).entries
     assert isinstance(good, FileEntry)
-    assert bad == BadRow(2, "the viewer of data sets cut off “chosen”: download the data set's own files")
+    assert bad == BadRow(2, "the dataset viewer cut off “chosen”. Download the dataset’s own files")
 
 
 def test_a_table_that_pandas_wrote_by_columns_is_read_by_rows() -> None:

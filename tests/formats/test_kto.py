@@ -69,7 +69,7 @@ def test_labels_that_are_not_true_or_false_are_not_guessed(labels: tuple[Any, An
 
 def test_one_label_that_is_neither_is_a_bad_row() -> None:
     (*_, bad) = read_contents([*[TRL] * 9, {**TRL, "label": "?"}], candidate="mine").entries
-    assert bad.reason == "label is “?” where true or false is expected"  # type: ignore[union-attr]
+    assert bad.reason == "label is “?”; expected true or false"  # type: ignore[union-attr]
     assert refusal_reason({**TRL, "completion": None}, candidate="mine").startswith("completion is missing")
 
 

@@ -100,8 +100,8 @@ def test_a_score_of_minus_1_is_a_failure_and_no_score(judgment: str, failure: st
 @pytest.mark.parametrize(
     ("record", "because"),
     [
-        ({**PAIR, "g2_winner": "A"}, "g2_winner is “A” where model_1, model_2, tie or error is expected"),
-        ({**PAIR, "judge": None}, "the judge has no name, or too long a one: give it one for the whole file"),
+        ({**PAIR, "g2_winner": "A"}, "g2_winner is “A”; expected model_1, model_2, tie or error"),
+        ({**PAIR, "judge": None}, "the judge’s name is missing or too long. Set one for the whole file"),
         ({**QUESTION, "turns": []}, "turns must be a list with a text for each turn"),
         ({**ANSWER, "choices": []}, "choices must be a list of objects"),
     ],

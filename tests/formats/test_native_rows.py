@@ -118,7 +118,7 @@ def test_json_in_a_cell_says_no_key_twice() -> None:
     text = f'{header}\nq1,Why?,a,1,b,2,"{{""x"": 1, ""x"": 2}}"\n'
     with SeenIndex() as seen:
         (bad,) = read_file_rows(io.BytesIO(text.encode()), "rows.csv", ReadOptions(), seen).entries
-    assert bad == BadRow(2, "the key “x” stands more than once in one object: which of them is meant is not clear")
+    assert bad == BadRow(2, "the key “x” appears more than once in one object")
 
 
 def test_a_response_row_brings_one_candidates_response() -> None:
@@ -138,11 +138,11 @@ def test_a_response_that_json_writes_without_quotes_keeps_its_spelling(value: ob
     ("change", "because"),
     [
         ({"query_id": None}, "query_id is missing"),
-        ({"query_id": "x" * 201}, "query_id has 201 characters; at most 200 can be kept"),
+        ({"query_id": "x" * 201}, "query_id has 201 characters; the limit is 200"),
         ({"query": " "}, "query is missing"),
         ({"query": ["Why?"]}, "query must be text"),
-        ({"messages": [{"role": "user", "content": "Hi"}]}, "has both query and messages: give one of them"),
-        ({"response_b": None}, 'response_b is missing (an empty response is written as "")'),
+        ({"messages": [{"role": "user", "content": "Hi"}]}, "has both query and messages. Give one of them"),
+        ({"response_b": None}, 'response_b is missing. Write an empty response as ""'),
         ({"response_b": {"text": "x"}}, "response_b must be text"),
         ({"response_b": []}, "response_b must be a list of chat messages"),
         (
@@ -154,9 +154,9 @@ def test_a_response_that_json_writes_without_quotes_keeps_its_spelling(value: ob
             {"response_b": [{"role": "assistant", "content": [1]}]},
             "response_b, turn 1 holds something that is not text: only text can be imported so far",
         ),
-        ({"candidate_b": "alpha"}, "both candidates are “alpha”: give the two sides different names"),
-        ({"candidate_b": "b" * 201}, "candidate_b has 201 characters; at most 200 can be kept"),
-        ({"category": "c" * 121}, "category has 121 characters; at most 120 can be kept"),
+        ({"candidate_b": "alpha"}, "both models are “alpha”. Give the two models different names"),
+        ({"candidate_b": "b" * 201}, "candidate_b has 201 characters; the limit is 200"),
+        ({"category": "c" * 121}, "category has 121 characters; the limit is 120"),
         ({"metadata": "{"}, "metadata is not valid JSON"),
         ({"metadata": [1]}, "metadata must be an object"),
         ({"response_a": "a\x00b"}, "response_a holds a NUL character"),
@@ -182,7 +182,7 @@ def test_what_is_nested_too_deeply_is_bad() -> None:
 def test_messages_must_end_with_the_user() -> None:
     record = {key: value for key, value in COMPARISON.items() if key != "query"}
     turns = [{"role": "assistant", "content": "Hello"}]
-    assert reason({**record, "messages": turns}) == "messages must end with a turn of the user"
+    assert reason({**record, "messages": turns}) == "messages must end with a user turn"
 
 
 @pytest.mark.parametrize(
@@ -220,15 +220,15 @@ def test_an_inconsistent_choice_is_folded_from_both_orders() -> None:
     [
         (
             {"choice": "C"},
-            "choice “C” is none of A, B, tie, both_bad, unreadable, suspect, refused, truncated, too_long, failed, "
-            'inconsistent, and no known label: say what it means, as --choice "C=A", or on the page of its columns',
+            "choice “C” is unknown. Use A, B, tie, both_bad, unreadable, suspect, refused, truncated, too_long, "
+            'failed, inconsistent, or map it with --choice "C=A" or on the column mapping page',
         ),
         ({"choice": ""}, "choice is missing"),
-        ({"choice": "refused"}, "choice “refused” can be a judge's only"),
-        ({"rater": None}, "rater is missing: name one in the row or for the whole file"),
+        ({"choice": "refused"}, "only a judge can have the choice “refused”"),
+        ({"rater": None}, "`rater` is missing. Add the column, or set one rater for the whole file"),
         ({"rater_kind": "robot"}, "rater_kind must be human, judge or gold, in the row or for the whole file"),
-        ({"aspect": "how good?"}, "aspect “how good?” may hold letters, digits, hyphens and underscores only"),
-        ({"aspect": "x" * 61}, "aspect has 61 characters; at most 60 can be kept"),
+        ({"aspect": "how good?"}, "aspect “how good?” may have only letters, digits, hyphens and underscores"),
+        ({"aspect": "x" * 61}, "aspect has 61 characters; the limit is 60"),
         ({"sample": -1}, "sample must be a whole number from 0 to 32,767"),
         ({"sample": "1.5"}, "sample must be a whole number from 0 to 32,767"),
         ({"sample": 40_000}, "sample must be a whole number from 0 to 32,767"),
@@ -236,7 +236,7 @@ def test_an_inconsistent_choice_is_folded_from_both_orders() -> None:
         ({"created_at": "yesterday"}, "created_at “yesterday” is not a time such as 2026-01-31T12:00:00Z"),
         (
             {"rater_kind": "judge", "choice": "inconsistent", "shown_swapped": True},
-            "an inconsistent choice comes from both orders: leave shown_swapped out or say folded",
+            "an inconsistent choice comes from both orders: leave shown_swapped out, or set it to folded",
         ),
     ],
 )
@@ -265,7 +265,7 @@ def test_a_prefix_goes_before_every_query_id_and_counts_in_its_length() -> None:
     (row,) = rows(VERDICT, id_prefix="set1-")
     assert isinstance(row, VerdictRow)
     assert row.query_key == "set1-q1"
-    assert reason(VERDICT, id_prefix="x" * 199) == "query_id has 201 characters; at most 200 can be kept"
+    assert reason(VERDICT, id_prefix="x" * 199) == "query_id has 201 characters; the limit is 200"
 
 
 def test_columns_can_be_given_other_names() -> None:
@@ -358,8 +358,8 @@ def test_that_the_lower_score_is_better_is_said_for_the_whole_file() -> None:
         ("٣", "value “٣” is not a number such as 4 or 3.5"),
         (float("nan"), "value is NaN or infinite"),
         (float("inf"), "value is NaN or infinite"),
-        ("1e400", "value “1e400” is too large a number"),
-        (10**400, f"value “1{'0' * 39}” is too large a number"),
+        ("1e400", "value “1e400” is too large"),
+        (10**400, f"value “1{'0' * 39}” is too large"),
     ],
 )
 def test_a_value_that_is_no_finite_number_is_bad(value: object, because: str) -> None:
@@ -373,10 +373,10 @@ def test_a_judge_may_have_failed_where_a_number_is_expected() -> None:
     )
     (beside,) = rows({**SCORE, "rater_kind": "judge", "value": None, "failure": "unreadable", "rationale": "Well …"})
     assert beside == row
-    assert reason({**SCORE, "value": "refused"}) == "value “refused” can be a judge's only"
-    assert reason({**SCORE, "value": "", "failure": "failed"}) == "failure “failed” can be a judge's only"
-    assert reason({**SCORE, "failure": "failed"}) == "has both a value and a failure: one of them"
-    assert reason({**SCORE, "value": None, "failure": "gone"}).startswith("failure “gone” is none of unreadable, ")
+    assert reason({**SCORE, "value": "refused"}) == "only a judge can have the value “refused”"
+    assert reason({**SCORE, "value": "", "failure": "failed"}) == "only a judge can have the failure “failed”"
+    assert reason({**SCORE, "failure": "failed"}) == "has both a value and a failure. Give one of them"
+    assert reason({**SCORE, "value": None, "failure": "gone"}).startswith("failure “gone” is not one of unreadable, ")
 
 
 def test_a_zero_has_no_sign() -> None:

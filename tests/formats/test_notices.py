@@ -45,7 +45,7 @@ def task(*results: dict[str, Any], key: int = 1, **annotation: Any) -> dict[str,
 def test_labels_that_are_not_understood_are_listed_with_their_words() -> None:
     tasks = [task(chose(word), key=key) for key, word in enumerate(["A更差", "B更差", "A 👎", "A更差", "A"])]
     assert told(*tasks) == [
-        "4 labels of “preference” not understood and not stored: “A更差” 2, “B更差” 1, “A 👎” 1 (lines 1, 2, 3, …)."
+        "4 labels of “preference” not understood, so not imported: “A更差” 2, “B更差” 1, “A 👎” 1 (lines 1, 2, 3, …)."
     ]
     assert [row.choice for row in rows_of_kind(VerdictRow, import_rows(*tasks))] == ["A"]
 
@@ -60,9 +60,7 @@ def test_a_model_s_name_never_means_the_other_model_whatever_was_said_of_an_earl
     one["data"] |= {"model_1": "llama", "model_2": "gpt"}
     assert not rows_of_kind(VerdictRow, import_rows(one, choices={"gpt": "A"}))
     vote = {"query_id": "q", "candidate_a": "llama", "candidate_b": "gpt", "choice": "GPT", **SAID}
-    assert (
-        refusal_reason(vote, choices={"gpt": "A"}) == "choice “GPT” is the name of candidate B, and was said to mean A"
-    )
+    assert refusal_reason(vote, choices={"gpt": "A"}) == "choice “GPT” is the name of candidate B, but is mapped to A"
     (found,) = rows_of_kind(VerdictRow, import_rows({**vote, "candidate_b": "A", "choice": "A"}, choices={"a": "A"}))
     assert found.choice == "A"  # a word for a side that is a name too means what was said
 
@@ -70,14 +68,14 @@ def test_a_model_s_name_never_means_the_other_model_whatever_was_said_of_an_earl
 def test_choices_under_each_text_apart_compare_nothing() -> None:
     under = [{**chose("A"), "to_name": side, "from_name": f"grade of {side}"} for side in ("answer1", "answer2")]
     (line,) = told(task(*under))
-    assert line.startswith("Not stored: choices of “grade of answer1” about one response (1); choices of")
+    assert line.startswith("Not imported: choices of “grade of answer1” about one response (1); choices of")
     assert not rows_of_kind(VerdictRow, import_rows(task(*under)))
     assert len(rows_of_kind(VerdictRow, import_rows(task(under[0])))) == 1
 
 
 def test_an_annotator_s_notes_on_an_answer_are_named() -> None:
     (line,) = told(task({**chose("A"), "meta": {"text": ["unsure"]}}))
-    assert line == "Not stored: notes on answers to “preference” (1) (line 1)."
+    assert line == "Not imported: notes on answers to “preference” (1) (line 1)."
 
 
 def test_several_choices_are_no_choice() -> None:
@@ -93,9 +91,9 @@ def test_annotations_that_are_cancelled_empty_or_of_another_type_are_counted() -
         {**task(chose("B"), key=4), "predictions": [17, 18], "drafts": [{"result": []}]},
     )
     assert lines == [
-        "2 answers not stored because of the status: “cancelled” 1, “draft” 1 (lines 1, 4).",
+        "2 answers not imported because of the status: “cancelled” 1, “draft” 1 (lines 1, 4).",
         "1 annotation without an answer (line 2).",
-        "Not stored: predictions of which the file has ids only (2); answers of the type textarea to “why” (1); "
+        "Not imported: predictions given as IDs only (2); answers of the type textarea to “why” (1); "
         "stars of “quality” under “chat”, which is neither response (1) (lines 3, 4).",
     ]
 
@@ -131,7 +129,7 @@ def test_other_fields_of_a_task_are_metadata_and_a_third_response_is_not_compare
     one["data"] |= {"topic": "physics", "answer3": "Dunno."}
     (found,) = rows_of_kind(ComparisonRow, import_rows(one))
     assert found.metadata == {"topic": "physics"}
-    assert told(one) == ["Not stored: a further response, “answer3” (1) (line 1)."]
+    assert told(one) == ["Not imported: a further response, “answer3” (1) (line 1)."]
 
 
 def test_answers_of_json_min_that_are_not_understood_are_listed_by_question() -> None:
@@ -148,8 +146,8 @@ def test_answers_of_json_min_that_are_not_understood_are_listed_by_question() ->
         "lead_time": 1.5,
     }
     assert told(record) == [
-        "1 label of “stil” not understood and not stored: “beide gut” 1 (line 1).",
-        "Columns not stored: “quality” 1 (line 1).",
+        "1 label of “stil” not understood, so not imported: “beide gut” 1 (line 1).",
+        "Columns not imported: “quality” 1 (line 1).",
     ]
 
 
@@ -184,7 +182,7 @@ def test_responses_without_a_status_count_and_a_line_says_which_export_has_it() 
 def test_drafts_and_discarded_responses_and_statuses_nobody_knows_are_counted() -> None:
     given = [{"value": "response_a", "user_id": "u", "status": one} for one in ("draft", "discarded", "pending")]
     assert told(argilla(*given)) == [
-        "3 answers not stored because of the status: “draft” 1, “discarded” 1, “pending” 1 (line 1)."
+        "3 answers not imported because of the status: “draft” 1, “discarded” 1, “pending” 1 (line 1)."
     ]
 
 
@@ -193,10 +191,10 @@ def test_other_questions_metadata_and_vectors_are_accounted_for() -> None:
     one = argilla(metadata={"topic": "physics", "query_id": 7, "answer1": "x", "answer2": "y"}, vectors={"v": [0.1]})
     one["responses"] = {"why": [said], "stars": [{**said, "value": 4}], "none": [{**said, "value": None}]}
     assert told(one) == [
-        "1 label of “why” not understood and not stored: “Short.” 1 (line 1).",
-        "1 label of “stars” not understood and not stored: “4” 1 (line 1).",
+        "1 label of “why” not understood, so not imported: “Short.” 1 (line 1).",
+        "1 label of “stars” not understood, so not imported: “4” 1 (line 1).",
         "1 annotation without an answer (line 1).",
-        "Columns not stored: “vectors” 1 (line 1).",
+        "Columns not imported: “vectors” 1 (line 1).",
     ]
     (found,) = rows_of_kind(ComparisonRow, import_rows(one))
     assert found.metadata == {"topic": "physics", "query_id": 7, "answer1": "x", "answer2": "y"}
@@ -247,13 +245,13 @@ def test_a_choice_of_nobody_is_metadata_and_the_line_says_how_to_import_it() -> 
 
 def test_a_label_beside_a_comparison_that_is_not_understood_is_counted_and_an_empty_one_is_none() -> None:
     records = [comparison_row(f"q{key}", choice=word, **SAID) for key, word in enumerate(["A更差", "", "A"])]
-    assert told(*records) == ["1 label of “choice” not understood and not stored: “A更差” 1 (line 1)."]
+    assert told(*records) == ["1 label of “choice” not understood, so not imported: “A更差” 1 (line 1)."]
     assert len(rows_of_kind(VerdictRow, import_rows(*records))) == 1
 
 
 def test_a_name_that_is_also_a_side_is_not_understood_beside_a_comparison() -> None:
     record = comparison_row(candidate_a="B", candidate_b="C", choice="B", **SAID)
-    assert told(record) == ["1 label of “choice” not understood and not stored: “B” 1 (line 1)."]
+    assert told(record) == ["1 label of “choice” not understood, so not imported: “B” 1 (line 1)."]
 
 
 def test_columns_that_are_called_like_labels_or_hold_nothing_but_labels_are_named() -> None:
@@ -277,7 +275,7 @@ def test_a_score_beside_a_response_is_a_score() -> None:
 
 
 def test_columns_of_verdicts_that_no_verdict_has_are_named() -> None:
-    assert told(verdict_row(turn=2, final_choice="B")) == ["Columns not stored: “turn” 1, “final_choice” 1 (line 1)."]
+    assert told(verdict_row(turn=2, final_choice="B")) == ["Columns not imported: “turn” 1, “final_choice” 1 (line 1)."]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +308,7 @@ def test_words_for_a_missing_value_and_cells_as_long_as_a_spreadsheet_has_are_na
     assert told(
         odd, comparison_row("q2", response_a="None of them."), comparison_row("q3", response_b="x" * 32_767)
     ) == [
-        "1 value of “response_b” as long as can be kept, and cut off if longer (line 3).",
+        "1 value of “response_b” at the length limit, so perhaps cut off (line 3).",
         *(
             f"1 value of “{field}” kept as text: “{word}” 1 (line 1). "
             "Programs write this for a missing or broken value."
@@ -334,7 +332,7 @@ def test_equal_responses_are_counted() -> None:
 def test_labels_of_an_export_are_said_not_to_come_with_its_comparisons() -> None:
     labels = {"gold": [], "judges": [], "labels": {"overall": {"choice": "A"}}, "people": []}
     (line,) = told({**comparison_row(), **labels})
-    assert line == "Not stored: labels and reviews of an export, which “verdicts” brings (1) (line 1)."
+    assert line == "Not imported: exported labels and reviews (import “verdicts”) (1) (line 1)."
     assert told({**comparison_row(), **labels, "labels": {}}) == []
 
 
@@ -385,8 +383,8 @@ def test_the_rationale_of_an_annotator_is_kept_in_every_form(columns: dict[str, 
 
 def test_what_of_an_annotation_is_not_kept_is_named() -> None:
     assert told({**ANNOTATION, "raw_completion": {"text": "M", "logprobs": {}}, "price_per_example": 0.1}) == [
-        "Columns not stored: “price_per_example” 1 (line 1).",
-        "Not stored: raw_completion beyond its text (1) (line 1).",
+        "Columns not imported: “price_per_example” 1 (line 1).",
+        "Not imported: raw_completion beyond its text (1) (line 1).",
     ]
 
 
@@ -402,7 +400,7 @@ def test_how_far_a_score_of_llm_comparator_is_from_a_tie_is_kept() -> None:
     ]
     assert told(record)[:2] == [
         "1 annotation without an answer (line 1).",
-        "Not stored: the further tag “y” (1) (line 1).",
+        "Not imported: the further tag “y” (1) (line 1).",
     ]
 
 
@@ -410,7 +408,7 @@ def test_a_margin_is_a_strength_and_other_columns_that_tell_who_was_chosen_are_n
     record = {"prompt": "Why?", "chosen": "So.", "rejected": "No.", "margin": 2.5, "score_chosen": 9, "topic": "x"}
     (found,) = rows_of_kind(VerdictRow, import_rows(record))
     assert found.note == "strength: 2.5"
-    assert told(record) == ["Columns not stored: “score_chosen” 1 (line 1)."]
+    assert told(record) == ["Columns not imported: “score_chosen” 1 (line 1)."]
 
 
 def talk(*texts: str) -> list[dict[str, str]]:
@@ -459,15 +457,15 @@ def test_a_judge_is_one_that_is_called_like_a_model(judge: str, kind: str) -> No
 def test_the_time_of_a_vote_is_kept_in_every_form(column: str, value: object, when: str) -> None:
     (found,) = rows_of_kind(VerdictRow, import_rows({**BATTLE, column: value}))
     assert found.created_at == when
-    assert told({**BATTLE, column: "yesterday"}) == [f"Columns not stored: “{column}” 1 (line 1)."]
+    assert told({**BATTLE, column: "yesterday"}) == [f"Columns not imported: “{column}” 1 (line 1)."]
 
 
 def test_scores_and_decisions_of_a_judge_that_are_not_understood_are_counted() -> None:
     games = {"uid": "u", "model": "m", "judge": "j", "baseline": "b", "games": [{"score": "A>B"}, {"score": "8/10"}]}
-    assert told(games) == ["1 label of “score” not understood and not stored: “8/10” 1 (line 1)."]
+    assert told(games) == ["1 label of “score” not understood, so not imported: “8/10” 1 (line 1)."]
     pair = {"pair_id": "p", "question": "Why?", "response_A": "x", "response_B": "y", "label": "A>B"}
     judged = {**pair, "judge_model": "j", "judgments": [{"decision": "A?"}, {"decision": "B>A"}]}
-    assert told(judged) == ["1 label of “decision” not understood and not stored: “A?” 1 (line 1)."]
+    assert told(judged) == ["1 label of “decision” not understood, so not imported: “A?” 1 (line 1)."]
 
 
 def test_a_conversation_without_a_turn_is_kept_whole() -> None:
@@ -490,12 +488,12 @@ def test_the_second_turn_of_a_question_is_a_query_of_its_own_whatever_its_id() -
 
 def test_samples_columns_and_rounds_that_are_not_kept_are_named() -> None:
     answer = {"question_id": 1, "model_id": "m", "choices": [{"turns": ["a"]}, {"turns": ["b"]}]}
-    assert told(answer) == ["Not stored: further samples of an answer (1) (line 1)."]
+    assert told(answer) == ["Not imported: further samples of an answer (1) (line 1)."]
     rounds = [{f"swap = {swap}": {"winner": "1"} for swap in (False, True)}] * 2
     results = {"input": "Why?", "output_1": "a", "output_2": "b", "results": rounds}
-    assert told(results, rater="gpt") == ["Not stored: an earlier round of a judge (1) (line 1)."]
+    assert told(results, rater="gpt") == ["Not imported: an earlier round of a judge (1) (line 1)."]
     assert told({"idx": 1, "gpt_result": "1", "gpt_reference": "x"}) == [
-        "Columns not stored: “gpt_reference” 1 (line 1)."
+        "Columns not imported: “gpt_reference” 1 (line 1)."
     ]
 
 

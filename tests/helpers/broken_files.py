@@ -107,22 +107,26 @@ PARQUET: Final = as_parquet(ROWS)
 STREAM: Final = as_arrow_stream(ROWS)
 WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "empty": ("rows.jsonl", b"", "rows.jsonl is empty (0 bytes)."),
-    "blank": ("rows.jsonl", b"\xef\xbb\xbf \r\n \n", "rows.jsonl holds nothing but blank space."),
+    "blank": ("rows.jsonl", b"\xef\xbb\xbf \r\n \n", "rows.jsonl contains only blank space."),
     "nothing in gzip": ("rows.gz", gzip.compress(b""), "rows.gz is empty"),
     "gzip cut off": (
         "rows.gz",
         truncated(gzip.compress(os.urandom(9_000).hex().encode())),
-        "rows.gz is damaged or cut off: its gzip data",
+        "rows.gz is damaged or truncated: its gzip data",
     ),
-    "gzip without its end": ("rows.gz", gzip.compress(GOOD)[:-4], "rows.gz is damaged or cut off: its gzip data"),
-    "gzip with a wrong sum": ("rows.gz", gzip.compress(GOOD)[:-8] + bytes(8), "rows.gz is damaged or cut off"),
-    "gzip and then something else": ("rows.gz", gzip.compress(GOOD) + b"more", "rows.gz is damaged or cut off"),
-    "gzip twice": ("rows.gz", gzip.compress(gzip.compress(GOOD)), "rows.gz is packed more than once: unpack it first."),
-    "zstd cut off": ("rows.zst", truncated(zstd(GOOD)), "rows.zst is damaged or cut off: its zstd data"),
+    "gzip without its end": ("rows.gz", gzip.compress(GOOD)[:-4], "rows.gz is damaged or truncated: its gzip data"),
+    "gzip with a wrong sum": ("rows.gz", gzip.compress(GOOD)[:-8] + bytes(8), "rows.gz is damaged or truncated"),
+    "gzip and then something else": ("rows.gz", gzip.compress(GOOD) + b"more", "rows.gz is damaged or truncated"),
+    "gzip twice": (
+        "rows.gz",
+        gzip.compress(gzip.compress(GOOD)),
+        "rows.gz is compressed more than once. Unpack it first.",
+    ),
+    "zstd cut off": ("rows.zst", truncated(zstd(GOOD)), "rows.zst is damaged or truncated: its zstd data"),
     "zstd of nonsense": (
         "rows.zst",
         b"\x28\xb5\x2f\xfd" + b"nonsense" * 9,
-        "rows.zst is damaged or cut off: its zstd data",
+        "rows.zst is damaged or truncated: its zstd data",
     ),
     "bzip2": (
         "rows.bz2",
@@ -149,12 +153,12 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "UTF-16 without its mark": (
         "rows.csv",
         CSV.decode().encode("utf-16-le"),
-        "rows.csv is UTF-16 without a byte order mark, it seems",
+        "rows.csv seems to be UTF-16 without a byte order mark",
     ),
     "UTF-16 that breaks": (
         "rows.csv",
         CSV.decode().encode("utf-16") + b"\x00\xd8\x41\x00",
-        "rows.csv begins as UTF-16 and is broken",
+        "rows.csv starts as UTF-16 and is broken",
     ),
     "Latin-1 header": (
         "rows.csv",
@@ -169,27 +173,27 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "all rows in Latin-1": (
         "rows.csv",
         CSV.replace(b"Rayleigh", b"Rayl\xe9igh"),
-        "No row of rows.csv can be read. Line 2: the row is not UTF-8",
+        "No row of rows.csv is valid. Line 2: the row is not UTF-8",
     ),
     "a column twice": (
         "rows.csv",
         b"query,query_id,query\n1,2,3\n",
-        "column “query” more than once: give each a name of its own",
+        "column “query” more than once. Give each column its own name",
     ),
     "columns without a name": (
         "rows.csv",
         b"\n".join(line + (b",x,y" if number else b",,") for number, line in enumerate(CSV.splitlines())),
-        "No row of rows.csv can be read. Line 2: column 7 has no name and holds “x”: name it.",
+        "No row of rows.csv is valid. Line 2: column 7 has no name and holds “x”. Name it.",
     ),
     "a pointer of Git LFS": (
         "rows.parquet",
         b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
-        "rows.parquet is only the pointer of Git LFS to a file: fetch the file itself, by “git lfs pull”.",
+        "rows.parquet is a Git LFS pointer: fetch the file itself with “git lfs pull”.",
     ),
     "a web page": (
         "rows.csv",
         b"\xef\xbb\xbf\n<!DOCTYPE html><html><body>Sign in, please</body></html>",
-        "rows.csv is a web page, such as one that asks to sign in, and no data",
+        "rows.csv is a web page, perhaps a sign-in page",
     ),
     "XML": (
         "rows.xml",
@@ -200,17 +204,17 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "many columns": (
         "rows.csv",
         ",".join(f"c{n}" for n in range(1_001)).encode() + b"\n",
-        "rows.csv has 1,001 columns; at most 1,000",
+        "rows.csv has 1,001 columns; the limit is 1,000",
     ),
     "an open quote": (
         "rows.csv",
         CSV + b'"q99,' + b"x\n" * 99,
-        "rows.csv is broken at line 22: a quote is opened and not closed.",
+        "rows.csv is broken at line 22: a quote is never closed.",
     ),
     "a long line": (
         "rows.jsonl",
         fat_line(GOOD),
-        "Line 21 of rows.jsonl is longer than 16 MB: this is no file of rows.",
+        "Line 21 of rows.jsonl is longer than 16 MB. This is not a file of rows.",
     ),
     "an array that breaks off": ("rows.json", as_json(ROWS)[:-30], "rows.json is broken at line 1: not valid JSON"),
     "an object that breaks off": (
@@ -221,7 +225,7 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "an object without rows": (
         "rows.json",
         b'{"accuracy": 0.9,\n "of": {"n": 3}}',
-        "rows.json is one JSON object and holds no array of objects: nothing in it is a row.",
+        "rows.json is one JSON object without an array of objects, so it has no rows.",
     ),
     "an object with a hole": (
         "rows.json",
@@ -237,7 +241,7 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "Parquet cut off": (
         "rows.parquet",
         truncated(PARQUET),
-        "rows.parquet cannot be read as Parquet: it is damaged or cut off",
+        "rows.parquet cannot be read as Parquet: it is damaged or truncated",
     ),
     "Parquet without its middle": (
         "rows.parquet",
@@ -247,42 +251,42 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "a column twice in Parquet": (
         "rows.parquet",
         twice_named(),
-        "column “query” more than once: give each a name",
+        "column “query” more than once. Give each column its own name",
     ),
-    "no rows in Parquet": ("rows.parquet", no_rows(), "rows.parquet holds no rows."),
+    "no rows in Parquet": ("rows.parquet", no_rows(), "rows.parquet has no rows."),
     "Arrow cut off": (
         "rows.arrow",
         truncated(STREAM, 0.3),
-        "rows.arrow cannot be read as Arrow: it is damaged or cut off",
+        "rows.arrow cannot be read as Arrow: it is damaged or truncated",
     ),
     "Arrow file cut off": (
         "rows.arrow",
         truncated(as_arrow_file(ROWS), 0.4),
-        "rows.arrow cannot be read as Arrow: it is damaged or cut off",
+        "rows.arrow cannot be read as Arrow: it is damaged or truncated",
     ),
     "a union": ("rows.arrow", union(), "rows.arrow has the column “odd” of the type dense_union"),
     "ZIP cut off": (
         "rows.zip",
         truncated(zipped({"rows.jsonl": GOOD})),
-        "rows.zip is damaged or cut off: it begins as a ZIP and has no readable end.",
+        "rows.zip is a damaged or truncated ZIP. Copy or pack it again.",
     ),
     "empty ZIP": (
         "rows.zip",
         zipped({}),
-        "rows.zip holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): it is empty.",
+        "rows.zip contains no data file (JSONL, JSON, CSV, TSV, Parquet, Arrow): it is empty.",
     ),
     "ZIP of pictures": ("rows.zip", zipped({"a.png": b"1", "b.png": b"2"}), "Arrow): only a.png, b.png."),
-    "ZIP with a wrong sum": ("rows.zip", wrong_sum(), "rows.zip is damaged or cut off: its ZIP data"),
-    "encrypted ZIP": ("rows.zip", encrypted(), "rows.zip is encrypted: unpack it and bring the file in it."),
+    "ZIP with a wrong sum": ("rows.zip", wrong_sum(), "rows.zip is damaged or truncated: its ZIP data"),
+    "encrypted ZIP": ("rows.zip", encrypted(), "rows.zip is encrypted. Unpack it and import the file inside."),
     "LZMA in ZIP": (
         "rows.zip",
         zipped({"rows.jsonl": GOOD}, zipfile.ZIP_LZMA),
-        "rows.zip is compressed in a way that cannot be read here",
+        "rows.zip uses an unsupported compression method",
     ),
     "up and out of a ZIP": (
         "rows.zip",
         zipped({"../../rows.jsonl": GOOD}),
-        "rows.zip holds an entry that points outside of it (“../../rows.jsonl”)",
+        "rows.zip contains an entry that points outside of it (“../../rows.jsonl”)",
     ),
     "up and out, beside rows": (
         "rows.zip",
@@ -295,28 +299,28 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
         "points outside of it (“/etc/rows.jsonl”)",
     ),
     "from a drive": ("rows.zip", zipped({"C:\\rows.jsonl": GOOD}), "points outside of it"),
-    "a link in a ZIP": ("rows.zip", link_in_zip(), "rows.zip holds a link (“rows.jsonl”)"),
+    "a link in a ZIP": ("rows.zip", link_in_zip(), "rows.zip contains a link (“rows.jsonl”)"),
     "ZIP in ZIP": (
         "rows.zip",
         zipped({"inner.zip": zipped({"rows.jsonl": GOOD})}),
-        "rows.zip holds another archive (“inner.zip”): unpack it first.",
+        "rows.zip contains another archive (“inner.zip”). Unpack it first.",
     ),
     "ZIP in ZIP by another name": (
         "rows.zip",
         zipped({"rows.jsonl": zipped({"rows.jsonl": GOOD})}),
-        "rows.jsonl in rows.zip is packed more than once",
+        "rows.jsonl in rows.zip is compressed more than once",
     ),
     "gzip twice in ZIP": (
         "rows.zip",
         zipped({"rows.gz": gzip.compress(gzip.compress(GOOD))}),
-        "rows.gz in rows.zip is packed more than once",
+        "rows.gz in rows.zip is compressed more than once",
     ),
     "thousands of entries": (
         "rows.zip",
         zipped({f"{number}.jsonl": b"" for number in range(5_001)}, zipfile.ZIP_STORED),
-        "rows.zip holds more than 5,000 files",
+        "rows.zip contains more than 5,000 files",
     ),
-    "a long list of entries": ("rows.zip", long_directory(), "rows.zip holds more than 5,000 files"),
+    "a long list of entries": ("rows.zip", long_directory(), "rows.zip contains more than 5,000 files"),
     "files of other columns": (
         "rows.zip",
         zipped({"1.csv": CSV, "2.csv": b"query_id,more\nq1,1\n"}),
@@ -325,21 +329,21 @@ WHOLE: Final[dict[str, tuple[str, bytes, str]]] = {
     "up and out of a tar": (
         "rows.tar.gz",
         gzip.compress(tarred({"../rows.jsonl": GOOD})),
-        "rows.tar.gz holds an entry that points outside of it",
+        "rows.tar.gz contains an entry that points outside of it",
     ),
-    "a symbolic link in a tar": ("rows.tar", linked(tarfile.SYMTYPE), "rows.tar holds a link (“rows.jsonl”)"),
-    "a hard link in a tar": ("rows.tar", linked(tarfile.LNKTYPE), "rows.tar holds a link"),
-    "a device in a tar": ("rows.tar", linked(tarfile.CHRTYPE), "rows.tar holds a link"),
+    "a symbolic link in a tar": ("rows.tar", linked(tarfile.SYMTYPE), "rows.tar contains a link (“rows.jsonl”)"),
+    "a hard link in a tar": ("rows.tar", linked(tarfile.LNKTYPE), "rows.tar contains a link"),
+    "a device in a tar": ("rows.tar", linked(tarfile.CHRTYPE), "rows.tar contains a link"),
     "tar cut off": (
         "rows.tar",
         truncated(tarred({"rows.jsonl": GOOD}), 0.2),
-        "rows.tar is damaged or cut off: it begins as a tar archive",
+        "rows.tar is a damaged or truncated tar archive",
     ),
     "empty tar": ("rows.tar.gz", gzip.compress(tarred({"a/.DS_Store": b""})), "Arrow): it is empty."),
-    "a name of 4 GB in a tar": ("rows.tar", huge_pax(), "rows.tar is damaged or cut off"),
+    "a name of 4 GB in a tar": ("rows.tar", huge_pax(), "rows.tar is a damaged or truncated"),
     "tar in gzip twice": (
         "rows.tar.gz",
         gzip.compress(gzip.compress(tarred({"rows.jsonl": GOOD}))),
-        "is packed more than once",
+        "is compressed more than once",
     ),
 }

@@ -21,7 +21,7 @@ from evaluations.charts.line_charts import build_calibration_chart, build_timeli
 from evaluations.charts.themes import Theme
 
 CANDIDATES = ("model-of-a-very-long-name-indeed-2026-01", "model-of-a-very-long-name-indeed-2026-02", "=cmd()")
-SERIES = ("people", "judge alone", "human-corrected")
+SERIES = ("reviewers", "judge alone", "human-corrected")
 
 
 def make_estimates(rows: tuple[str, ...] = CANDIDATES, series: tuple[str, ...] = SERIES) -> list[PlottedEstimate]:
@@ -42,7 +42,7 @@ def make_dated() -> list[Dated]:
     return [
         Dated(first + timedelta(days=7 * week), make_week_estimate(week, name))
         for week in range(4)
-        for name in ("people", "gpt")
+        for name in ("reviewers", "gpt")
     ]
 
 
@@ -55,7 +55,8 @@ def make_week_estimate(week: int, name: str) -> PlottedEstimate:
 def make_dated_without_intervals() -> list[Dated]:
     """Two days on which nothing is filled: the layers of filled marks and of intervals are empty."""
     return [
-        Dated(date(2026, 9, day), PlottedEstimate(f"day {day}", "people", 0.5, n=2, note="Too few.")) for day in (1, 2)
+        Dated(date(2026, 9, day), PlottedEstimate(f"day {day}", "reviewers", 0.5, n=2, note="Too few."))
+        for day in (1, 2)
     ]
 
 
@@ -68,7 +69,7 @@ def make_ranked() -> list[Ranked]:
 
 
 def make_ranked_by_three() -> list[Ranked]:
-    sources = ("people", "judge alone", "judge corrected by people")
+    sources = ("reviewers", "judge alone", "judge corrected by people")
     return [
         Ranked(PlottedEstimate(name, source, value, value - 0.4, value + 0.4, 40), rank, 1, 2)
         for source in sources

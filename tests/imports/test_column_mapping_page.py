@@ -130,7 +130,7 @@ def test_each_change_shows_what_the_first_rows_become(manager_signed_in: Client,
         manager_signed_in, importing, said(word_0="as_it_stands", whole_candidate_a="x"), **{"HX-Request": "true"}
     )
     told = " ".join(answer.content.decode().split())
-    assert "2 of the first 3 rows are invalid: choice “gpt4” is none of" in told
+    assert "2 of the first 3 rows are invalid: choice “gpt4” is unknown" in told
 
 
 def test_other_kinds_of_rows_ask_for_other_fields(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -161,7 +161,7 @@ def test_a_mapping_under_which_no_row_can_be_stored_is_refused(
     importing = Import.objects.get()
     answer = at(manager_signed_in, importing, said(do="fit", whole_candidate_b="gpt4"))
     assert answer.status_code == 422
-    assert "None of the first 3 rows is valid: both candidates are “gpt4”" in answer.content.decode()
+    assert "None of the first 3 rows is valid: both models are “gpt4”" in answer.content.decode()
     assert not ColumnMapping.objects.exists()
 
 

@@ -227,7 +227,7 @@ def test_an_evaluation_or_file_that_is_not_there_is_said(evaluation: Evaluation,
     missing = str(tmp_path / "missing.jsonl")
     assert refused("import_comparisons", missing) == f"Cannot read {missing}: No such file or directory."
     assert refused("import_comparisons", str(tmp_path)) == (
-        f"{tmp_path.name} holds no file of rows (JSONL, JSON, CSV, TSV, Parquet, Arrow): it is empty."
+        f"{tmp_path.name} contains no data file (JSONL, JSON, CSV, TSV, Parquet, Arrow): it is empty."
     )
     with pytest.raises(CommandError, match="There is no evaluation at “nowhere”"):
         call_command("import_comparisons", "nowhere", missing)
@@ -239,7 +239,7 @@ def test_an_evaluation_or_file_that_is_not_there_is_said(evaluation: Evaluation,
         ("empty.jsonl", b"", "empty.jsonl is empty (0 bytes)."),
         ("binary.jsonl", bytes(range(256)) * 256, "binary.jsonl is a binary file, not text"),
         ("missing.csv", b"query_id,query,candidate_a,response_a,candidate_b\n1,2,3,4,5\n", "no column “response_b”"),
-        ("garbage.txt", b"neither end nor line " * 10_000_000, "longer than 16 MB: this is no file of rows."),
+        ("garbage.txt", b"neither end nor line " * 10_000_000, "longer than 16 MB. This is not a file of rows."),
     ],
     ids=["empty", "binary", "missing column", "200 MB of garbage"],
 )
@@ -271,8 +271,8 @@ def test_a_file_has_only_so_many_rows(evaluation: Evaluation, written: Any, sett
     assert refused(
         "import_comparisons", written(encode_jsonl([comparison_row(f"q{number}") for number in range(3)]))
     ) == (
-        "rows.jsonl has more than 2 rows, the most that are read here (JUDGEWEB_MAX_ROWS): "
-        "split it, or have the limit raised."
+        "rows.jsonl has more than 2 rows, the limit of this site (JUDGEWEB_MAX_ROWS). "
+        "Split it, or ask for a higher limit."
     )
     assert not Import.objects.exists()
 
@@ -281,8 +281,8 @@ def test_a_packed_file_holds_only_so_much(evaluation: Evaluation, written: Any, 
     settings.MAX_UNPACKED_BYTES = 1024 * 1024
     packed = gzip.compress(encode_jsonl([comparison_row(f"q{number}") for number in range(9_000)]))
     assert refused("import_comparisons", written(packed)) == (
-        "rows.jsonl holds more than 1 MB when it is unpacked, the most that is read here (JUDGEWEB_MAX_UNPACKED_MB): "
-        "split it, or have the limit raised."
+        "rows.jsonl is larger than 1 MB when unpacked, the limit of this site (JUDGEWEB_MAX_UNPACKED_MB). "
+        "Split it, or ask for a higher limit."
     )
     assert not Import.objects.exists()
 

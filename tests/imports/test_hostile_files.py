@@ -42,14 +42,14 @@ def test_rows_that_no_database_keeps_are_bad_wherever_they_stand() -> None:
         ({"response_a": "a\x00b"}, "response_a holds a NUL character"),
         ({"response_a": "\ud800"}, "response_a holds half of a surrogate pair"),
         ({"notes": deep(60)}, "notes is nested more than 50 levels deep"),
-        ({"query_id": "q" * 201}, "query_id has 201 characters; at most 200 can be kept"),
+        ({"query_id": "q" * 201}, "query_id has 201 characters; the limit is 200"),
         ({"candidate_b": None}, "candidate_b is missing"),
     ]
     lines = [json.dumps(comparison_row(f"q{number}", **columns)) for number, (columns, _) in enumerate(odd)]
     lines.append(lines[0].replace("NaN", "9" * 5_000))
     lines.append(json.dumps(comparison_row("good")))
     importing = preview_rows(make_evaluation(), "\n".join(lines).encode())
-    reasons = [reason for _, reason in odd] + ["holds a number of more digits than can be read"]
+    reasons = [reason for _, reason in odd] + ["has a number with too many digits"]
     assert importing.bad_rows == [{"line": line, "reason": reason} for line, reason in enumerate(reasons, start=1)]
     assert importing.rows_stored == 1
 
@@ -63,4 +63,4 @@ def test_nan_in_a_table_is_a_bad_row_by_its_number() -> None:
 def test_a_header_in_the_middle_of_a_table_is_no_row() -> None:
     """Two files that somebody put one behind the other."""
     importing = preview_rows(make_evaluation(), CSV + CSV.replace(b"q1", b"r1"), name="rows.csv")
-    assert importing.bad_rows == [{"line": 22, "reason": "repeats the names of the columns"}]
+    assert importing.bad_rows == [{"line": 22, "reason": "repeats the header"}]

@@ -28,7 +28,7 @@ ROWS = [
     comparison_row("q4", response_a="Same.", response_b="Same.", choice="", **SAID),
 ]
 LINES = [
-    "2 labels of “choice” not understood and not stored: “A更差” 1, “A 👎” 1 (lines 2, 3).",
+    "2 labels of “choice” not understood, so not imported: “A更差” 1, “A 👎” 1 (lines 2, 3).",
     "1 comparison of two equal responses (line 4).",
 ]
 

@@ -364,7 +364,7 @@ def test_a_packed_file_that_breaks_off_is_refused_on_its_page_and_not_kept(
     upload(manager_signed_in, evaluation, gzip.compress(encode_jsonl([comparison_row()]))[:-9], "rows.jsonl.gz")
     importing = Import.objects.get()
     continue_import(importing)
-    assert "rows.jsonl.gz is damaged or cut off: its gzip data breaks" in page(manager_signed_in, "import", importing)
+    assert "rows.jsonl.gz is damaged or truncated: its gzip data breaks" in page(manager_signed_in, "import", importing)
     importing.refresh_from_db()
     assert (importing.state, bool(importing.file)) == (ImportState.FAILED, False)
     assert not Comparison.all_rows.exists()

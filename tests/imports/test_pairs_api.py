@@ -33,7 +33,7 @@ def test_each_way_is_counted_before_anything_is_made(asking: ApiClient, three: E
     assert counted(asking) == {"all": 4, "baseline": 2, "random": counted(asking)["random"]}
     assert counted(asking, "?baseline=gamma")["baseline"] == 4
     assert counted(asking, "?pairs_each=3")["random"] == 4
-    assert "need candidates with verdicts" in asking.get("/evaluations/study/pairs").json()["unranked_because"]
+    assert "needs verdicts or scores" in asking.get("/evaluations/study/pairs").json()["unranked_because"]
     assert Comparison.objects.count() == 2
 
 

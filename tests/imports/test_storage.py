@@ -155,7 +155,7 @@ def test_conflicts_are_found_across_batches_of_a_file(evaluation: Evaluation) ->
 def test_a_bad_row_is_not_held_against_a_later_good_one(evaluation: Evaluation) -> None:
     half_bad = comparison_row(query="Spoilt?", response_b=None)
     importing = import_rows(evaluation, half_bad, comparison_row(), skip_bad=True)
-    assert bad_rows(importing) == [(1, 'response_b is missing (an empty response is written as "")')]
+    assert bad_rows(importing) == [(1, 'response_b is missing. Write an empty response as ""')]
     assert Query.objects.get().text == "Why is the sky blue?"
 
 

@@ -172,7 +172,7 @@ def test_a_job_is_set_aside_after_two_deaths_and_named_by_the_doctor_until_it_is
     kill_worker_at("count", 7)
     job = job_about("count", 7)
     assert (job.state, job.attempts) == (JobState.SET_ASIDE, 2)
-    assert job.reason == "Set aside: the worker died 2 times at this work. Look at the worker's log."
+    assert job.reason == "Set aside: the worker died 2 times at this work. Check the worker's log."
     assert not work_once("count", 7)
     assert [str(one) for one in list_jobs_set_aside()] == ["count 7"]
     (finding,) = check_jobs()
@@ -216,7 +216,7 @@ def test_a_job_whose_faults_count_is_set_aside_with_the_last_of_them() -> None:
             work_once("count", 7)
         assert job_about("count", 7).state == state
         Job.objects.update(not_before=None)
-    reason = "Set aside: this work failed 2 times, last with “ValueError: no such column”. Look at the worker's log."
+    reason = "Set aside: this work failed 2 times, last with “ValueError: no such column”. Check the worker's log."
     assert job_about("count", 7).reason == reason
 
 

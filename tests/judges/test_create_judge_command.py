@@ -31,7 +31,7 @@ def test_the_baseline_needs_no_endpoint_and_says_what_it_is(
     evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert create(model="longest", base_url=None).is_baseline
-    assert "a baseline, not an LLM" in capsys.readouterr().out
+    assert "rule-based" in capsys.readouterr().out
 
 
 def test_the_latest_version_of_a_named_rubric_is_asked(evaluation: Evaluation) -> None:

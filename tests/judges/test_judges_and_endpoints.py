@@ -50,7 +50,7 @@ def test_the_same_settings_make_the_same_judge_and_any_change_another(evaluation
     make_llm_judge(evaluation, url, name="three", model="other")
     with pytest.raises(InputRefused, match="“one” has the same settings"):
         make_llm_judge(evaluation, url, name="four", temperature=0.0)
-    with pytest.raises(InputRefused, match="There is a judge “two” already"):
+    with pytest.raises(InputRefused, match="A judge “two” already exists"):
         make_llm_judge(evaluation, url, name="two", temperature=1.0)
     make_llm_judge(make_evaluation(), url, name="one", temperature=0.0)
 
@@ -271,7 +271,7 @@ def test_extras_that_may_not_be_make_no_judge(evaluation: Evaluation, extras: di
 
 def test_a_rule_has_no_extras(evaluation: Evaluation) -> None:
     version = evaluation.review_rubric
-    with pytest.raises(InputRefused, match="a rule makes no requests"):
+    with pytest.raises(InputRefused, match="A rule makes no requests"):
         create_judge(
             evaluation,
             JudgeSettings(name="l", model="longest", version=version, extra_headers="X-A: 1"),

@@ -657,7 +657,7 @@ def test_a_pasted_prompt_with_several_aspects_is_refused(evaluation: Evaluation)
 
 
 def test_a_rule_is_refused(evaluation: Evaluation) -> None:
-    with pytest.raises(InputRefused, match="a rule makes no requests"):
+    with pytest.raises(InputRefused, match="A rule makes no requests"):
         create_judge(
             evaluation,
             JudgeSettings(name="rule", model="longest", version=evaluation.review_rubric, one_aspect_per_call=True),

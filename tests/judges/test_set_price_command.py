@@ -47,7 +47,7 @@ def test_the_same_price_again_is_no_event(endpoint: Endpoint) -> None:
         ({"tokens_in": "NaN"}, "from 0 to 1000000 USD"),
         ({"tokens_in": "0.0000000001"}, "at most nine places"),
         ({"batch_percent": 101}, "from 0 to 100"),
-        ({"model": " "}, "name it as the endpoint does"),
+        ({"model": " "}, "Enter the model ID"),
     ],
 )
 def test_bad_input_is_one_line(endpoint: Endpoint, options: dict[str, Any], problem: str) -> None:

@@ -92,7 +92,7 @@ def test_what_waits_is_told_where_no_worker_runs_too(data: Path) -> None:
 
 def test_a_worker_of_another_version_is_named(worker: Worker) -> None:
     Worker.objects.update(version="0.0.1")
-    assert the_only(Health.WARNING).summary == "here:1 runs another version of judgeweb."
+    assert the_only(Health.WARNING).summary == "here:1 runs a different version of judgeweb."
 
 
 def test_what_no_sweep_has_put_right_is_a_problem(worker: Worker) -> None:
@@ -100,7 +100,7 @@ def test_what_no_sweep_has_put_right_is_a_problem(worker: Worker) -> None:
     OutboxEntry.objects.create(webhook=webhook, kind="test", subject=1)
     assert found(Health.PROBLEM) == []
     OutboxEntry.objects.update(created_at=timezone.now() - timedelta(minutes=3))
-    assert the_only(Health.PROBLEM).summary.startswith("1 notes for webhooks should have been swept minutes ago")
+    assert the_only(Health.PROBLEM).summary.startswith("1 notes for webhooks")
 
 
 def test_a_broker_that_does_not_answer_is_a_problem_in_its_own_words(worker: Worker) -> None:
@@ -129,7 +129,7 @@ def test_a_folder_that_cannot_be_written_is_a_problem(worker: Worker, data: Path
     [finding] = [one for one in run_checks(lambda: None) if one.part == "disk"]
     assert (finding.health, finding.summary) == (
         Health.PROBLEM,
-        f"Nothing can be written in {data / 'gone'}: No such file or directory.",
+        f"Cannot write to {data / 'gone'}: No such file or directory.",
     )
 
 
@@ -141,12 +141,12 @@ def test_a_key_that_others_can_read_is_told(worker: Worker, data: Path) -> None:
 def test_debug_pages_at_a_public_address_are_a_problem(worker: Worker, settings: Settings) -> None:
     settings.ADDRESS = "https://judgeweb.example.org"
     settings.DEBUG = True
-    assert "errors show the program" in the_only(Health.PROBLEM).summary
+    assert "error pages show source code" in the_only(Health.PROBLEM).summary
 
 
 def test_passwords_without_encryption_are_told(worker: Worker, settings: Settings) -> None:
     settings.ADDRESS = "http://judgeweb.example.org"
-    assert "without encryption" in the_only(Health.WARNING).summary
+    assert "has no encryption" in the_only(Health.WARNING).summary
 
 
 def test_migrations_that_wait_are_a_problem_and_nothing_behind_them_is_asked(
@@ -162,7 +162,7 @@ def test_endpoints_are_asked_for_their_models(worker: Worker, server: LLMServer)
     Endpoint.objects.create(name="nowhere", base_url="http://127.0.0.1:9/v1")
     Endpoint.objects.create(name="without", base_url=server.base_url, key_variable="MISSING_API_KEY")
     told = {one.part: (one.health, one.summary) for one in run_checks(lambda: None)}
-    assert told["endpoint here"] == (Health.OK, f"{server.base_url} answers; no judge is asked there yet")
+    assert told["endpoint here"] == (Health.OK, f"{server.base_url} responds; no judge uses it yet")
     assert told["endpoint nowhere"][0] is Health.WARNING
     assert told["endpoint nowhere"][1].startswith("It does not answer (")
     assert told["endpoint without"][1].startswith("MISSING_API_KEY is not set where the worker runs")

@@ -28,7 +28,7 @@ def test_health_tells_where_no_worker_is_running(client: Client) -> None:
 def test_health_says_so_when_the_database_does_not_answer(client: Client) -> None:
     with patch.object(Worker.objects, "alive", side_effect=OperationalError("gone")):
         answer = client.get("/healthz")
-    assert (answer.status_code, answer.content) == (503, b"the database does not answer\n")
+    assert (answer.status_code, answer.content) == (503, b"the database is not responding\n")
 
 
 @pytest.mark.django_db

@@ -216,4 +216,4 @@ def test_a_database_that_cannot_be_opened_is_one_clear_line(environment: dict[st
     unreachable = {**environment, "DATABASE_URL": "sqlite:////nowhere/judgeweb.sqlite3"}
     with pytest.raises(subprocess.CalledProcessError) as failed:
         manage(unreachable, "make_ready")
-    assert failed.value.stderr == ("CommandError: the data could not be made ready: unable to open database file\n")
+    assert failed.value.stderr == ("CommandError: the database could not be prepared: unable to open database file\n")

@@ -184,7 +184,7 @@ def test_monitors_are_told_where_the_database_does_not_answer(
 
     for name in ("measure_background", "has_waiting_migrations", "build_metrics"):
         monkeypatch.setattr(views, name, fail)
-    assert asked(client, path) == (503, "the database does not answer\n")
+    assert asked(client, path) == (503, "the database is not responding\n")
 
 
 def test_a_web_process_is_ready_once_migrations_are_applied(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,18 +94,18 @@ def test_failures_on_an_aspect_without_any_verdict_are_told(evaluation: Evaluati
         evaluation, *[verdict_row(f"q{number}", aspect="depth", choice="truncated", **of_judge) for number in range(3)]
     )
     found = reported(evaluation)
-    assert "3 calls failed on aspects on which it has no verdict." in found.judges["gpt"].sentence
+    assert "3 calls failed on aspects without a verdict." in found.judges["gpt"].sentence
     failed = found.aspects["tone"].judges["gpt"].failed
     assert (failed.calls, failed.elsewhere, failed.in_words) == (0, 3, "")
     out = StringIO()
     call_command("report", "study", stdout=out)
-    assert "gpt: 3 calls failed on aspects on which it has no verdict" in out.getvalue()
+    assert "gpt: 3 calls failed on aspects without a verdict" in out.getvalue()
 
 
 def test_the_sentence_says_that_missing_verdicts_count_as_ties(evaluation: Evaluation) -> None:
     for number, one in enumerate(made(evaluation, 24)):
         make_judge_verdicts(one, judge="gpt", kind="llm", as_stored=CallState.REFUSED if number % 2 else ALL_TIE)
-    ties = "It has a verdict on 12 of 24 comparisons, and what is missing for failed calls counts as a tie."
+    ties = "It has a verdict on 12 of 24 comparisons, and missing verdicts of failed calls count as ties."
     found = reported(evaluation, ReportRules(failed=FailedRule.TIE)).judges["gpt"].sentence
     assert ties in found
     assert "It chose" not in found
@@ -127,7 +127,7 @@ def test_what_does_not_vary_but_for_rounding_has_no_interval_and_no_claim(evalua
     assert level.difference.value == pytest.approx(0.5)
     assert level.difference.ci95 is None
     said = found.judges["gpt"].sentence
-    assert "none with a majority of people or a gold label to compare it with." in said
+    assert "none with a reviewer majority or a gold label." in said
     assert "agrees on 50% and a reviewer on 0%" in said.replace(" [0–6]", "")
     assert "difference not tested. Nothing varies" in said
 

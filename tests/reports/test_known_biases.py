@@ -46,7 +46,7 @@ def test_the_report_finds_exactly_the_planted_preference_for_the_first_place(
     assert found["position"]["consistency"]["share"]["value"] == 0
     assert found["position"]["flip"]["value"] == 1
     assert (found["position"]["first_shown"]["value"], found["position"]["first_shown"]["n"]) == (1, 2 * COMPARISONS)
-    assert found["label"] == "baseline, not an LLM"
+    assert found["label"] == "rule-based"
     assert found["failed"]["calls"] == found["failed"]["incomplete"] == 0
 
 

@@ -22,7 +22,7 @@ def test_the_paragraph_says_what_there_is_and_by_which_rules() -> None:
     rules = ReportRules(split_rule=SplitRule.DROP, failed=FailedRule.TIE)
     told = build_report(evaluation, None, rules, parts=(ReportPart.AGREEMENT,)).methods
     assert told.startswith("We compared 1 pair of responses in 1 cluster on helpfulness,")
-    assert "2 people gave up to 2 votes" in told
+    assert "2 reviewers cast up to 2 votes" in told
     assert "the comparison was left out." in told
     assert "Choices were recorded before a judge's answer was shown." in told
     assert "imported" not in told
@@ -55,7 +55,7 @@ def test_people_are_those_who_voted() -> None:
     make_review(make_human(evaluation, "ann"), make_comparison(evaluation), {"clarity": "A"})
     make_human(evaluation, "ben")
     assert (
-        "1 person gave up to 1 vote on"
+        "1 reviewer cast up to 1 vote on"
         in build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
     )
 
@@ -89,7 +89,7 @@ def test_the_paragraph_names_only_what_the_material_has() -> None:
     make_judge_verdicts(first, as_stored={"overall": "A"})
     told = build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
     assert "Of imported choices it is not known whether a judge's answer was seen first; they count." in told
-    assert "1 person gave up to 1 vote on an aspect of up to 1 pair." in told
+    assert "1 reviewer cast up to 1 vote on an aspect of up to 1 pair." in told
     assert "The reference is their vote: no pair has two." in told
     assert "Not all of the 2 pairs have a verdict: on an aspect as few as 1 from longest." in told
     for absent in ("Krippendorff", "leave out one person", "gold", "failed", "panel", "plurality of their votes"):
@@ -112,7 +112,7 @@ def test_votes_that_are_left_out_are_counted() -> None:
         "comparisons that were picked and not drawn at random."
     ) in told
     call_command("report", "study", stdout=(out := StringIO()))
-    assert "left out: 1 votes of reviews that saw the judge first" in out.getvalue()
+    assert "excluded: 1 votes of reviewers who saw the judge first" in out.getvalue()
 
 
 def test_where_no_tie_is_offered_the_paragraph_says_that_splits_are_left_out() -> None:

@@ -77,7 +77,7 @@ def test_without_json_it_prints_a_table_that_a_person_can_read(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "study: 1 comparison"
     row = lines[lines.index("Clarity") + 2]
-    assert row.startswith("longest (baseline, not an LLM), people")
+    assert row.startswith("longest (rule-based), people")
     assert row.split()[-9:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "1", "0", "0"]
     assert any(line.startswith("n/a: Both sides made the same one choice") for line in lines)
     assert "no CI: An interval needs two clusters or more." in lines
@@ -107,7 +107,7 @@ def test_derived_choices_panels_and_repairs_are_named_as_what_they_are(
     assert panel["judge_human"]["majority"]["with_ties"]["agree"] == 1
     call_command("report", "study")
     text = capsys.readouterr().out
-    assert "scorer (derived from scores, margin 0.0): 2 of its answers could be read only when asked" in text
+    assert "scorer (derived from scores, margin 0.0): 2 of its replies could be parsed only after a retry" in text
     assert "panel: longest, scorer (majority of 2 judges), people" in text
 
 
@@ -160,7 +160,7 @@ def test_columns_stand_below_each_other_whatever_script_a_name_is_in(
     table = lines[lines.index("Clarity") + 1 :]
     head = len(table[0])
     for shown, width in NAMES.values():
-        (line,) = (one for one in table if one.startswith(f"{shown} (baseline, not an LLM), people  "))
+        (line,) = (one for one in table if one.startswith(f"{shown} (rule-based), people  "))
         assert len(line) - len(shown) + width == head
     assert not set("\t\x1b\u202e").intersection(printed_text)
 
@@ -168,7 +168,7 @@ def test_columns_stand_below_each_other_whatever_script_a_name_is_in(
 def test_an_evaluation_without_verdicts_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     make_evaluation(slug="new")
     call_command("report", "new")
-    assert "import some, run a judge, or review" in capsys.readouterr().out
+    assert "Import some, run a judge, or review" in capsys.readouterr().out
 
 
 def test_bad_input_is_one_clear_line(evaluation: Evaluation) -> None:
@@ -180,4 +180,4 @@ def test_bad_input_is_one_clear_line(evaluation: Evaluation) -> None:
     assert refused("study", "--where", "a=1e999").startswith("No comparison has a=1e999.")
     assert refused("study", "--where", "a=\udcff") == r"--where 'a=\udcff': write it in UTF-8"
     days = ("--since", "2026-02-01", "--until", "2026-01-01")
-    assert refused("study", *days) == "--until 2026-01-01: the last day is before the first, 2026-02-01."
+    assert refused("study", *days) == "--until 2026-01-01 is before --since 2026-02-01."

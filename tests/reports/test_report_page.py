@@ -52,8 +52,8 @@ class Links(HTMLParser):
 
 def test_it_shows_numbers_reasons_rules_and_labels_the_baseline(owner: User, comparison: Comparison) -> None:
     shown = page(owner)
-    assert "longest (baseline, not an LLM) agrees with the majority of people on 0 of 1 comparison (0%)" in shown
-    assert '<span class="badge warn">baseline, not an LLM</span>' in shown
+    assert "longest (rule-based) agrees with the reviewer majority on 0 of 1 comparison (0%)" in shown
+    assert '<span class="badge warn">rule-based</span>' in shown
     assert "Both sides made the same one choice throughout" in shown  # ann and ben, both always A
     assert "If no single choice leads, the majority is a tie." in shown
 

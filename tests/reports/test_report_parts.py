@@ -106,7 +106,7 @@ def test_a_judge_that_always_takes_the_first_shown_is_seen_at_once(owner: User, 
     # Both orders of all 4 comparisons: the first shown all 8 times; the other one A every time, which is half of them.
     assert "100%" in first.split("<td")[4]
     assert "50%" in longest.split("<td")[4]
-    assert "baseline, not an LLM" in first
+    assert "rule-based" in first
 
 
 def test_win_rates_stand_side_by_side_and_name_the_judges_error(owner: User, reviewed: Evaluation) -> None:

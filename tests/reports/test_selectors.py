@@ -210,7 +210,7 @@ def test_a_judge_is_held_against_the_majority_and_against_every_vote(evaluation:
     assert (votes.with_ties.agree, votes.with_ties.n) == (3, 6)
     assert judge.confusion.choices == ("A", "tie", "B")
     assert judge.confusion.counts == ((1, 0, 0), (0, 0, 1), (0, 1, 0))
-    assert judge.label == "baseline, not an LLM"
+    assert judge.label == "rule-based"
     assert (judge.position.consistency.agree, judge.position.consistency.n) == (3, 4)
 
 

@@ -41,7 +41,7 @@ def test_a_missing_choice_is_named_and_the_others_stay_in_their_fields(browser: 
     response = browser.post(review_url("review_save", comparison), {**build_choices("B", depth=""), "note": "So far"})
     html = html_of(response)
     assert response.status_code == 422
-    assert "Choose for Depth too" in html
+    assert "Depth is still missing." in html
     assert html.count(" checked") == 5
     assert "So far" in html
     assert not Review.objects.exists()

@@ -227,7 +227,7 @@ def test_a_double_click_makes_one_review(owner: User, comparison: Comparison) ->
 
 def test_a_second_tab_cannot_overwrite_what_the_first_saved(owner: User, comparison: Comparison) -> None:
     review = first(owner, comparison)
-    with pytest.raises(ReviewChangedElsewhere, match="yours now were not stored"):
+    with pytest.raises(ReviewChangedElsewhere, match="the new ones were not saved"):
         first(owner, comparison, ALL_B)
     assert len(set(stored(review, Stage.FIRST).values())) == 1
     assert Review.objects.count() == 1
@@ -349,7 +349,7 @@ def test_undo_keeps_first_choices_of_someone_who_has_seen_others_since(owner: Us
 
 def test_first_choices_that_wait_for_final_ones_cannot_be_undone(owner: User, comparison: Comparison) -> None:
     review = first(owner, judged(comparison))
-    with pytest.raises(InputRefused, match="first choices stay"):
+    with pytest.raises(InputRefused, match="first choices are final"):
         undo_last_step(owner, review, version=review.version)
 
 
@@ -491,7 +491,7 @@ def test_a_score_is_stored_as_the_value_of_the_scale_that_it_is(owner: User, com
 
 def test_scores_are_asked_for_both_responses_and_choices_are_none(owner: User, comparison: Comparison) -> None:
     comparison = scored(owner, comparison)
-    with pytest.raises(InputRefused, match="Score both responses for Clarity"):
+    with pytest.raises(InputRefused, match="Clarity is still missing"):
         first(owner, comparison, {})
     with pytest.raises(InputRefused, match="does not offer “A” for Clarity"):
         first(owner, comparison, {"clarity": Choice.A})
@@ -538,7 +538,7 @@ def test_what_is_written_with_choices_is_recorded_with_every_save(owner: User, c
 
 def test_a_reason_that_is_none_is_refused(owner: User, comparison: Comparison) -> None:
     review = first(owner, judged(comparison))
-    with pytest.raises(InputRefused, match="“boredom” is none of the reasons"):
+    with pytest.raises(InputRefused, match="“boredom” is not a reason"):
         final(owner, review, reasons={"depth": "boredom"})
     assert not review.verdicts.filter(stage=Stage.FINAL).exists()
 
@@ -698,7 +698,7 @@ def test_an_undo_sent_again_by_the_same_page_is_done_once(owner: User, compariso
     undo_last_step(owner, review, version=version, tab="this page")
     undo_last_step(owner, review, version=version, tab="this page")
     assert Event.objects.filter(verb="undid").count() == 1
-    with pytest.raises(InputRefused, match="nothing to undo"):
+    with pytest.raises(InputRefused, match="Nothing to undo"):
         undo_last_step(owner, review, version=version, tab="another page")
 
 

@@ -72,10 +72,10 @@ def test_the_turn_is_part_of_the_place(review: Review) -> None:
     [
         ({"quote": "  "}, "select words of a response"),
         ({"quote": "Lyon"}, "this text is not in the response"),
-        ({"quote": "x" * (MAX_QUOTE_LENGTH + 1)}, "at most 2,000 characters"),
+        ({"quote": "x" * (MAX_QUOTE_LENGTH + 1)}, "up to 2,000 characters"),
         ({"quote": "Paris", "turn": 0, "start": 5, "end": 5}, "ends before it begins"),
         ({"quote": "Paris", "turn": 3}, "no turn 4"),
-        ({"quote": "Paris", "comment": "x" * 10_001}, "at most 10,000 characters"),
+        ({"quote": "Paris", "comment": "x" * 10_001}, "up to 10,000 characters"),
         ({"quote": "Paris", "aspect": "beauty"}, "does not ask about “beauty”"),
     ],
 )

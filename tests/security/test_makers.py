@@ -70,7 +70,7 @@ def test_the_page_of_an_export_offers_to_cancel_it_to_those_who_may(
 def test_a_saved_filter_is_not_changed_by_another_adjudicator(evaluation: Evaluation, saved: SavedFilter) -> None:
     other = make_member(evaluation, Role.ADJUDICATOR, "other")
     client, ask = sign_in_client(other), ApiClient(token_for(other))
-    path = f"/evaluations/study/slices/{saved.pk}"
+    path = f"/evaluations/study/saved-filters/{saved.pk}"
     answers = [
         client.post(reverse("saved_filter_rename", args=["study", saved.pk]), {"name": "other"}),
         client.post(reverse("saved_filter_delete", args=["study", saved.pk]), {"name": "sums"}),

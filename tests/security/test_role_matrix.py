@@ -48,7 +48,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     Action.BACK_UP: "remove_export_file",
     Action.DISCUSS: "explain_choice post_comment withdraw_comment",
     Action.ADJUDICATE: "resolve_disagreement reopen_disagreement accept_majority undo_resolved_batch",
-    Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_slice",
+    Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_filter",
     Action.REVIEW: "save_review confirm_review skip_review undo_review reopen_review_for_judge keep_review_as_is "
     "save_review_draft add_span edit_span remove_span",
     Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_families rename_candidate "
@@ -60,7 +60,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     "create_review_queue delete_review_queue delete_judge "
     "preview_review_queue delete_run "
     "create_calibration_queue assign_review_queue archive_review_queue restore_review_queue add_webhook change_webhook "
-    "send_test stop_webhook start_webhook renew_webhook_secret send_again cancel_export rename_slice delete_slice",
+    "send_test stop_webhook start_webhook renew_webhook_secret send_again cancel_export rename_filter delete_filter",
 }
 # Which of several actions a door needs depends on what is sent: it is refused as unknown before that.
 DECIDED_BY_BODY: Final = {"comparisons_bulk_action"}

@@ -82,7 +82,7 @@ def test_from_the_first_file_to_the_labels(product: Product, owner: Program) -> 
     owner("POST", f"{at}/tags/put", {"name": "hard", "comparisons": first[:2]})
     tagged = owner("GET", f"{at}/comparisons?tag=hard")
     assert ([one["id"] for one in tagged["items"]], tagged["is_whole"]) == (first[:2], True)
-    owner("POST", f"{at}/slices", {"name": "the hard ones", "filter": {"tag": ["hard"]}})
+    owner("POST", f"{at}/saved-filters", {"name": "the hard ones", "filter": {"tag": ["hard"]}})
 
     reviewed = {name: review_all(Program(product, name), at, tastes) for name, tastes in (("ann", max), ("bob", min))}
     assert reviewed["ann"] == reviewed["bob"] == {one["id"] for one in comparisons}
@@ -97,8 +97,8 @@ def test_from_the_first_file_to_the_labels(product: Product, owner: Program) -> 
 
     report = owner("GET", f"{at}/report", params={"aspect": "clarity"})
     assert report["comparisons"] == 3 * QUERIES
-    assert report["judges"]["longest"]["label"] == "baseline, not an LLM"
-    one, other = exported(owner, at, {"format": "jsonl", "slice": "the hard ones"})
+    assert report["judges"]["longest"]["label"] == "rule-based"
+    one, other = exported(owner, at, {"format": "jsonl", "saved_filter": "the hard ones"})
     assert (one["labels"]["clarity"]["choice"], one["labels"]["clarity"]["source"]) == ("tie", "adjudicated")
     assert (other["labels"]["clarity"]["choice"], other["labels"]["clarity"]["source"]) == (None, "split")
     for row in (one, other):

@@ -94,7 +94,7 @@ def test_high_agreement_has_wilsons_interval_however_many_clusters_there_are() -
     # 9 of 3,000 disagree.
     found = agreement_block(table({(A, A): 1_500, (B, B): 1_491, (A, B): 9}), 2).with_ties
     assert (found.agreement.ci95_rule or "").startswith("Wilson")
-    assert "Only 9 clusters hold a disagreement" in (found.cohen_kappa.ci95_why or "")
+    assert "Too few clusters with a disagreement for a CI (9 < 10)" in (found.cohen_kappa.ci95_why or "")
 
 
 def test_up_to_2000_clusters_are_drawn_and_more_linearised() -> None:
@@ -120,7 +120,7 @@ def test_tie_against_both_bad_is_no_disagreement_in_order() -> None:
     found = agreement_block(table({(A, A): 14, (B, B): 14, (TIE, BOTH_BAD): 12}), 4).with_ties
     assert found.cohen_kappa.ci95 is not None
     assert found.weighted_kappa.value == 1
-    assert "Only 0 clusters hold a disagreement" in (found.weighted_kappa.ci95_why or "")
+    assert "Too few clusters with a disagreement for a CI (0 < 10)" in (found.weighted_kappa.ci95_why or "")
 
 
 def test_a_standard_error_is_that_of_irrcac() -> None:

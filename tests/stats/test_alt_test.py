@@ -174,7 +174,7 @@ def test_it_is_withheld_with_the_counts_where_too_few_people_share_thirty_items(
     assert (found.by_skill, found.annotators, found.rho.value) == ({}, (), None)
     assert found.why == found.rho.why
     assert found.why is not None
-    assert "Here 2 of 3 have as many; the most that one person has are 34." in found.why
+    assert "Here 2 of 3 have as many (most so far: 34)." in found.why
 
 
 def test_an_item_that_nobody_else_or_no_judge_has_counts_for_nothing() -> None:
@@ -236,9 +236,9 @@ def test_rho_has_an_interval_by_cluster_only_where_that_holds_what_it_promises()
     assert few.ci95 is None
     assert few.ci95_why == "Too few clusters for a CI (30 < 40)."
     hardly = alt_test(advantage_of_choices(np.where(np.arange(120) < 9, B, A), people, np.arange(120)), NAMES).rho
-    assert (hardly.ci95_why or "").startswith("Only 9 clusters hold a disagreement")
+    assert (hardly.ci95_why or "").startswith("Too few clusters with a disagreement for a CI (9 < 10)")
     behind = alt_test(advantage_of_choices(np.where(np.arange(120) < 9, A, B), people, np.arange(120)), NAMES).rho
-    assert (behind.ci95_why or "").startswith("Only 9 clusters hold an agreement")
+    assert (behind.ci95_why or "").startswith("Too few clusters with an agreement for a CI (9 < 10)")
 
 
 def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:

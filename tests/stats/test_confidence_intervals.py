@@ -131,9 +131,11 @@ def test_fewer_than_40_clusters_or_10_with_a_disagreement_are_too_few() -> None:
 
     every = np.ones(4, dtype=bool)
     assert why_interval_withheld(with_disagreements(39, 15), ~DIAGONAL) == "Too few clusters for a CI (39 < 40)."
-    assert "Only 9 clusters hold a disagreement" in (why_interval_withheld(with_disagreements(40, 9), ~DIAGONAL) or "")
+    assert "Too few clusters with a disagreement for a CI (9 < 10)" in (
+        why_interval_withheld(with_disagreements(40, 9), ~DIAGONAL) or ""
+    )
     assert why_interval_withheld(with_disagreements(40, 10), ~DIAGONAL) is None
-    assert "Only 9 clusters hold an agreement" in (
+    assert "Too few clusters with an agreement for a CI (9 < 10)" in (
         why_interval_withheld(with_disagreements(40, 31), ~DIAGONAL, every) or ""
     )
     assert why_interval_withheld(with_disagreements(40, 30), ~DIAGONAL, every) is None
@@ -166,7 +168,7 @@ def test_clusters_of_uneven_size_count_for_fewer() -> None:
     every = np.ones(4, dtype=bool)
     assert found.effective_clusters(every) == pytest.approx(40_000 / 10_100)
     assert why_interval_withheld(found, ~DIAGONAL) == (
-        "Too few clusters for a CI (3 < 40). 101 clusters of uneven size tell no more than that."
+        "Too few clusters for a CI (3 < 40). The 101 clusters differ in size, which lowers their effective number."
     )
     alone = Contributions(np.arange(200), np.arange(200) % 4, 4)
     assert alone.effective_clusters(every) == 200

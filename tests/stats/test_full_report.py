@@ -95,4 +95,4 @@ def test_a_page_about_one_aspect_has_the_numbers_of_that_alone(aspect: str, abou
     assert made.aspects_by_part == {"wins": ("clarity", "safety")}
     assert list(made.names) == ["depth", "clarity", "safety"]
     assert "1 pair of responses in 1 cluster on depth, clarity and safety." in made.methods
-    assert "1 person gave up to 1 vote on an aspect" in made.methods
+    assert "1 reviewer cast up to 1 vote on an aspect" in made.methods

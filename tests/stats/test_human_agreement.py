@@ -87,8 +87,8 @@ def test_two_votes_of_one_person_count_in_pooled_votes_and_alpha_but_once_in_pai
 
 def test_one_person_alone_has_no_agreement_and_every_number_says_why() -> None:
     found = people(votes((0, ANN, A), (1, ANN, B)), 2)
-    assert found.votes.with_ties.agreement.why == "No comparison has two votes of people."
-    assert found.majority.with_ties.agreement.why == "No comparison has votes of two people."
+    assert found.votes.with_ties.agreement.why == "No comparison has two reviewer votes."
+    assert found.majority.with_ties.agreement.why == "No comparison has votes of two reviewers."
     assert found.pairs == ()
     assert found.multi.krippendorff_alpha.value is None
 

@@ -144,7 +144,7 @@ def test_holm_goes_over_the_aspects_and_better_is_said_at_a_third_of_five_percen
     assert not found.exploratory
     assert found.level == pytest.approx(0.05 / 3)
     assert found.words == (
-        "Look 1 of 3 at the test part. A judge is called better where p, adjusted by Holm over 4 comparisons of judges "
+        "Look 1 of 3 at the test part. A judge is called better if p, Holm-adjusted over 4 comparisons of judges "
         "and aspects, is at most 0.05 ÷ 3 = 0.0167."
     )
 
@@ -163,7 +163,7 @@ def test_without_a_test_part_nobody_is_better_and_the_p_value_is_exploratory() -
 def test_looks_that_are_used_up_say_nothing_any_more() -> None:
     found = compare_over_aspects("x", "y", aspects(a=(30, 2)), HeldOutLook(4, of=3))
     assert (found.exploratory, found.aspects["a"].better, found.look, found.looks) == (True, None, 4, 3)
-    assert found.words.startswith("The 3 looks at the test part are used up")
+    assert found.words.startswith("All 3 looks at the test part are used up")
 
 
 def test_a_single_look_has_all_of_alpha() -> None:

@@ -72,15 +72,14 @@ def test_it_says_how_often_they_agree_and_how_often_chance_would() -> None:
     found = judged("A" * 20 + "B" * 20, "A" * 15 + "B" * 20 + "A" * 5)
     assert judge_sentence("GPT", {"Overall": found}) == (
         "GPT agrees with the only reviewer of each comparison on 30 of 40 comparisons (75% [60–87]); "
-        "choosing blindly as often as they do would give 50%."
+        "chance agreement is 50%."
     )
 
 
 def test_a_baseline_is_called_one() -> None:
-    found = judged("AB" * 20, "AB" * 20, label="baseline, not an LLM")
+    found = judged("AB" * 20, "AB" * 20, label="rule-based")
     assert judge_sentence("longest", {"Overall": found}) == (
-        "longest (baseline, not an LLM) agrees with the only reviewer of each comparison on 40 of 40 comparisons "
-        "(100% [91–100])."
+        "longest (rule-based) agrees with the only reviewer of each comparison on 40 of 40 comparisons (100% [91–100])."
     )
 
 
@@ -91,8 +90,8 @@ def test_over_several_aspects_it_names_the_least_and_the_most() -> None:
         "Safety": judged("A" * 40),
     }
     assert judge_sentence("GPT", by_aspect) == (
-        "GPT agrees with the only reviewer of each comparison on 50% [35–67] of 40 comparisons for clarity, where it "
-        "agrees least, to 100% [91–100] of 40 for depth, where it agrees most."
+        "GPT agrees with the only reviewer of each comparison on 50% [35–67] of 40 comparisons for clarity "
+        "(lowest) to 100% [91–100] of 40 for depth (highest)."
     )
 
 
@@ -110,7 +109,7 @@ def test_shares_that_are_equal_have_the_interval_of_the_fewest_comparisons() -> 
 def test_people_and_gold_are_both_named_with_the_aspect_that_each_is_about() -> None:
     by_aspect = {"Clarity": judged("AB" * 20, "AB" * 20, "AB" * 20), "Depth": judged("AB" * 20, gold="AB" * 20)}
     assert judge_sentence("GPT", by_aspect) == (
-        "GPT agrees with the majority of people on 40 of 40 comparisons for clarity (100% [91–100]). It agrees with "
+        "GPT agrees with the reviewer majority on 40 of 40 comparisons for clarity (100% [91–100]). It agrees with "
         "gold on 40 of 40 comparisons for depth (100% [91–100])."
     )
 
@@ -133,7 +132,7 @@ def test_only_all_of_them_are_all_of_them() -> None:
 def test_coverage_names_the_aspect_that_it_is_about() -> None:
     by_aspect = {"Clarity": judged("AB" * 20, "AB" * 20), "Depth": judged("AB" + "." * 38, "AB" * 20)}
     said = judge_sentence("GPT", by_aspect)
-    assert "It has a verdict on 2 of 40 comparisons for depth, where it has fewest." in said
+    assert "It has a verdict on 2 of 40 comparisons for depth (fewest)." in said
 
 
 def test_where_only_gold_is_there_it_speaks_of_gold() -> None:
@@ -154,8 +153,8 @@ def test_the_judge_is_set_beside_reviewers_only_where_both_are_compared_with_the
     level = found.ceiling.s1
     assert [level.judge.value, level.people.value] == pytest.approx([0.35, 0.9])
     assert judge_sentence("GPT", {"Overall": found}, {"Overall": shown(-0.55, 0.1, Claim.BELOW)}).endswith(
-        "Against the same majorities it agrees on 35% [26–44] and a reviewer on 90% [83–95], n = 200 votes: below "
-        "reviewers by 55 points (simultaneous 95% CI −65 to −45). It chose B on all 100 of these comparisons."
+        "With the same leave-one-out majorities, it agrees on 35% [26–44] and a reviewer on 90% [83–95], n = 200 "
+        "votes: below reviewers by 55 points (simultaneous 95% CI −65 to −45). It chose B on all 100 of these comparisons."
     )
     alone = judged("B" * 100, "A" * 70 + "B" * 30)
     assert "Against the same" not in judge_sentence("GPT", {"Overall": alone}, {"Overall": shown(None)})
@@ -202,9 +201,9 @@ def test_over_several_aspects_it_names_every_aspect_on_which_a_difference_is_sho
         )
     )
     assert judge_sentence("GPT", by_aspect, claims).endswith(
-        "Against the same majorities, over all 6 differences at once: below reviewers on clarity (12 points, "
-        "95% CI −22 to −2) and safety (20 points, 95% CI −30 to −10); above reviewers on depth (1 point, 95% CI −9 to "
-        "+11); difference not significant on 1 aspect."
+        "With the same leave-one-out majorities, over all 6 differences at once: below reviewers on clarity (12 "
+        "points, 95% CI −22 to −2) and safety (20 points, 95% CI −30 to −10); above reviewers on depth (1 point, "
+        "95% CI −9 to +11); difference not significant on 1 aspect."
     )
 
 
@@ -216,7 +215,7 @@ def test_few_comparisons_and_missing_answers_are_said() -> None:
 
 def test_with_nobody_to_hold_it_against_it_says_that() -> None:
     assert judge_sentence("GPT", {"Overall": judged("ABt")}) == (
-        "GPT has a verdict on 3 of 3 comparisons, none with a majority of people or a gold label to compare it with. "
+        "GPT has a verdict on 3 of 3 comparisons, none with a reviewer majority or a gold label. "
         "No comparison has a choice on both sides."
     )
 

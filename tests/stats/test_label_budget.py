@@ -37,10 +37,8 @@ def test_what_the_material_lacks_is_said() -> None:
         for material in (UnreviewedMaterial(284, 5_000), UnreviewedMaterial(5_000, 854))
     )
     assert (few.suffices, little.suffices) == (False, False)
-    assert few.why == (
-        "It needs 285 clusters more; of 284 nothing is reviewed yet. More reviews of the others help less."
-    )
-    assert little.why == "It needs 855 comparisons more; 854 are not reviewed yet."
+    assert few.why == ("Needs 285 more clusters; 284 have no reviews yet. More reviews of the others help less.")
+    assert little.why == "Needs 855 more comparisons; 854 are not reviewed yet."
     assert label_budget(0.0025, None, effort, UnreviewedMaterial(285, 855), (0.05,)).targets[0].suffices
 
 
@@ -102,7 +100,7 @@ def test_what_ppi_saves_is_said_as_it_is() -> None:
     saved = ppi_saving(0.98)
     assert saved.share == pytest.approx(0.0396)
     assert saved.words == (
-        "The judge's verdicts save 4% of the reviews: 100 with them tell as much as 104 of people alone."
+        "The judge's verdicts save 4% of the reviews: 100 reviews with them are as precise as 104 without."
     )
 
 

@@ -110,7 +110,7 @@ def test_a_judge_that_always_takes_the_longer_has_a_finite_slope() -> None:
     assert 20 < (found.slope.value or 0) < 1_000
     assert all(0.2 < (rate.value or 0) < 0.8 for rate in found.win_rates.values())
     assert found.slope.ci95 is None
-    assert (found.slope.ci95_why or "").startswith("The shorter response is chosen in 0 clusters alone")
+    assert (found.slope.ci95_why or "").startswith("The shorter response wins in only 0 clusters")
     assert dumps(asdict(found), allow_nan=False)
 
 
@@ -119,7 +119,7 @@ def test_a_candidate_that_always_wins_has_a_rate_below_one() -> None:
     has_first = (items.candidate_a == 0) | (items.candidate_b == 0)
     best = by_judge(items, np.where(has_first, np.where(items.candidate_a == 0, A, B), choice)).win_rates["candidate 0"]
     assert 0.98 < (best.value or 0) < 1
-    assert (best.ci95_why or "").startswith("Only 0 clusters")
+    assert (best.ci95_why or "").startswith("Too few clusters with a disagreement for a CI (0 < 10)")
 
 
 def test_whoever_is_called_a_it_is_the_same() -> None:
@@ -166,7 +166,7 @@ def test_there_are_reasons_where_it_cannot_be() -> None:
     ring = make_match_items([0, 1, 0] * 20, [1, 2, 2] * 20, longer_by=[300, -100, 50] * 20)
     assert by_judge(ring, np.array([A, B, B, B, A, A] * 10)).why == ONE_LENGTH_A_PAIR
     apart = make_match_items([0, 1] * 30, [2, 3] * 30, longer_by=[300, -20] * 30)
-    assert "leads from candidate 0, candidate 2 to candidate 1, candidate 3" in (
+    assert "connect candidate 0, candidate 2 with candidate 1, candidate 3" in (
         by_judge(apart, np.array([A, B, B] * 20)).why or ""
     )
     nothing = by_judge(constant, np.full(60, MISSING))

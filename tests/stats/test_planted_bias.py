@@ -122,7 +122,7 @@ def test_the_longest_judge_is_found_out(made: PlantedStudy) -> None:
     assert board.length.slope.value is not None
     assert 5 < board.length.slope.value < 1_000
     assert board.length.slope.ci95_why == (
-        "The shorter response is chosen in 0 clusters alone: length all but settles the choice."
+        "The shorter response wins in only 0 clusters: length almost determines the choice."
     )
 
 

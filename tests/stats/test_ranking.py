@@ -99,9 +99,7 @@ def test_a_candidate_in_no_comparison_is_no_obstacle_but_one_that_nobody_reviewe
     assert len(rank_candidates(ReviewedMatches(Matches(items), np.array([A, B] * 30))).standings) == 2
     items = make_match_items([0] * 60, [1] * 40 + [2] * 20)
     ranking = rank_candidates(ReviewedMatches(Matches(items), np.array([A, B] * 20 + [MISSING] * 20)))
-    assert ranking.why == (
-        "No comparison, direct or through others, leads from candidate 0, candidate 1 to candidate 2."
-    )
+    assert ranking.why == ("Bradley–Terry undefined: no comparisons connect candidate 0, candidate 1 with candidate 2.")
     assert ranking.standings == {}
 
 
@@ -122,7 +120,7 @@ def test_resamples_in_which_someone_always_wins_are_counted() -> None:
     assert 60 < undefined < 140
     of_last = ranking.standings["candidate 2"]
     assert (of_last.score.ci95, of_last.win_probability.ci95, of_last.ranks) == (None, None, None)
-    assert (of_last.score.ci95_why or "").startswith("Only 3 clusters")
+    assert (of_last.score.ci95_why or "").startswith("Too few clusters with a disagreement for a CI (3 < 10)")
 
 
 @pytest.mark.parametrize("clusters", [100, 2_500])
@@ -132,7 +130,7 @@ def test_who_hardly_ever_loses_has_a_score_without_an_interval(clusters: int) ->
     for ranking in (rank_candidates(ReviewedMatches(matches, people)), rank_candidates(JudgedMatches(matches, people))):
         for one in ranking.standings.values():
             assert (one.score.ci95, one.win_probability.ci95, one.ranks) == (None, None, None)
-            assert (one.score.ci95_why or "").startswith("Only 9 clusters")
+            assert (one.score.ci95_why or "").startswith("Too few clusters with a disagreement for a CI (9 < 10)")
 
 
 def test_missing_verdicts_do_not_make_up_for_losses() -> None:
@@ -149,7 +147,7 @@ def test_corrected_scores_need_people_who_say_something_else_than_mostly() -> No
     ranking = rank_by_corrected_judge(ReviewedMatches(matches, people), JudgedMatches(matches, judge))
     for one in ranking.standings.values():
         assert (one.score.ci95, one.ranks) == (None, None)
-        assert (one.score.ci95_why or "").startswith("Only 9 clusters")
+        assert (one.score.ci95_why or "").startswith("Too few clusters with a disagreement for a CI (9 < 10)")
 
 
 @pytest.mark.parametrize("clusters", [7, 60, 5_000])
@@ -374,7 +372,7 @@ def test_a_judge_that_hardly_differs_has_corrected_scores_without_intervals() ->
         )
     )
     assert best.score.ci95 is None
-    assert (best.score.ci95_why or "").startswith(f"Only {differing} reviewed clusters")
+    assert (best.score.ci95_why or "").startswith(f"In only {differing} reviewed clusters")
     assert best.ranks is None
 
 

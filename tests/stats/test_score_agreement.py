@@ -80,7 +80,7 @@ def test_perfect_agreement_is_one_and_never_more() -> None:
         assert number.value == pytest.approx(1, abs=1e-12)
         assert number.value is not None
         assert number.value <= 1
-        assert "Only 0 clusters hold a disagreement" in (number.ci95_why or "")
+        assert "Too few clusters with a disagreement for a CI (0 < 10)" in (number.ci95_why or "")
 
 
 def test_few_clusters_have_the_t_interval_of_their_means_and_no_other() -> None:

@@ -93,7 +93,7 @@ def test_without_a_response_that_all_scored_there_is_no_icc_but_an_alpha() -> No
     pool[0, :3] = GAP
     found = report_of(scored(pool), NAMES, {}, np.arange(6)).human_human.multi
     assert found.icc_agreement.why == (
-        "It needs two responses that all 3 people scored; alpha takes every response that two of them did."
+        "Needs two responses scored by all 3 reviewers. Alpha uses every response scored by two."
     )
     assert found.krippendorff_alpha_ordinal.value is not None
 

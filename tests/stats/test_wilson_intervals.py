@@ -92,4 +92,4 @@ def test_single_items_count_in_full_however_few_disagree() -> None:
 def test_too_few_clusters_are_named_before_too_few_disagreements() -> None:
     assert why_counts_withhold_interval(40, 10) is None
     assert (why_counts_withhold_interval(39, 1) or "") == "Too few clusters for a CI (39 < 40)."
-    assert "Only 9 clusters" in (why_counts_withhold_interval(40, 9) or "")
+    assert "Too few clusters with a disagreement for a CI (9 < 10)" in (why_counts_withhold_interval(40, 9) or "")

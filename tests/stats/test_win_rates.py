@@ -318,7 +318,7 @@ def test_a_judge_that_hardly_differs_on_what_was_reviewed_has_no_corrected_inter
     judge[np.flatnonzero(reviewed)[:9]] = BOTH_BAD
     rate = only_pair(items, np.where(reviewed, truth, MISSING), judge)
     assert rate.corrected.ci95 is None
-    assert (rate.corrected.ci95_why or "").startswith(("Only 8", "Only 9"))
+    assert (rate.corrected.ci95_why or "").startswith(("In only 8", "In only 9"))
     assert (rate.people.ci95 is not None, rate.width_ratio) == (True, None)
 
 

@@ -153,13 +153,13 @@ def refuse_too_many_pairs(counted: PairCount, way: Pairing, *, confirmed: bool) 
     number = counted.numbers[str(way)]
     if confirmed or (counted.is_whole and number <= CONFIRMED_ABOVE):
         return
-    would_make = f"That would make {number:,} comparisons, more than {CONFIRMED_ABOVE:,} at once"
+    would_make = f"This would create {number:,} comparisons, more than {CONFIRMED_ABOVE:,} at once"
     if not counted.is_whole:
         would_make = (
-            f"The first {counted.queries:,} queries would make {number:,} comparisons, and there are too many queries "
-            "to count them all at once"
+            f"The first {counted.queries:,} prompts would create {number:,} comparisons, and there are too many "
+            "to count them all"
         )
-    raise InputRefused(f"{would_make}: confirm them, or pair against a baseline or at random.")
+    raise InputRefused(f"{would_make}. Confirm, or pair against a baseline or at random.")
 
 
 # Comparisons: so many tell neighbours apart, and twelve verdicts on each are still read within a second or two.
@@ -187,8 +187,8 @@ def rank_by_results(evaluation: Evaluation) -> Ranking:
         rated, by = rate_by_scores(evaluation), "mean scores"
     if len(rated) < 2:
         raise InputRefused(
-            "Neighbours by rating need candidates with verdicts or scores, and there are none yet: "
-            "pair them another way first."
+            "Pairing models with similar ratings needs verdicts or scores, and there are none yet. "
+            "Choose another pairing first."
         )
     ordered = sorted(rated, key=lambda pk: (-rated[pk], names[pk]))
     return Ranking(tuple(names[pk] for pk in ordered), by)

@@ -117,7 +117,7 @@ def index_next_block(claim: JobClaim, comparisons: "QuerySet[Comparison]") -> bo
     with pause_after_transaction(), transaction.atomic():
         claim.heartbeat(ids[-1] if ids else None)
         index_words(documents)
-        if not ids:  # a report on a slice by its texts is another one from now on
+        if not ids:  # a report on a saved filter by its texts is another one from now on
             end_claim(claim)
             evaluation = claim.job.evaluation
             assert evaluation is not None

@@ -52,7 +52,7 @@ def saved_filter_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     if not form.is_valid() or "judge_choice" in request.GET:
         raise Http404
     with show_refusal(request):
-        if form.sliced():
+        if form.get_saved_filter():
             raise InputRefused("A filter cannot contain a saved filter. Set its conditions instead.")
         saved = create_saved_filter(evaluation, request.POST.get("name", ""), form.to_filter(), user=user)
         messages.success(request, f"Filter “{saved.name}” saved. You can use it in results and exports.")

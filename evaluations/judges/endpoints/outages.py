@@ -117,7 +117,7 @@ def probe_now(endpoint: Endpoint) -> None:
 
 def probe_endpoint_of_run(run: Run) -> None:
     if run.judge.endpoint is None or run.judge.endpoint.down_since is None:
-        raise InputRefused("The endpoint of this run is not known to be down: there is nothing to try.")
+        raise InputRefused("The endpoint of this run is not down, so there is nothing to retry.")
     probe_now(run.judge.endpoint)
 
 

@@ -36,7 +36,7 @@ def set_price(endpoint: Endpoint, price: PriceSettings, *, user: User | None) ->
     """Set what a model costs from now on."""
     longest, cached = price.most_tokens_out, price.tokens_in if price.tokens_cached is None else price.tokens_cached
     if not price.model.strip():
-        raise InputRefused("A price is for one model: name it as the endpoint does.", field="model")
+        raise InputRefused("Enter the model ID as at the endpoint.", field="model")
     if not 0 <= price.batch_percent <= 100:
         raise InputRefused(
             "The Batch API's share of the price: a whole number of percent from 0 to 100.", field="batch_percent"

@@ -119,7 +119,7 @@ def check_endpoint_name(name: str, others: QuerySet[Endpoint]) -> str:
         raise InputRefused("Name the endpoint.")
     refuse_pasted_key(name, "The name")
     if others.filter(name=name.strip()).exists():
-        raise InputRefused(f"There is an endpoint “{name.strip()}” already. Choose another name.")
+        raise InputRefused(f"An endpoint “{name.strip()}” already exists. Choose another name.")
     return name.strip()
 
 

@@ -211,8 +211,8 @@ def estimate_context(
 ) -> dict[str, Any]:
     """The chosen judges with their estimates, or why there is none yet."""
     options = estimate_options(query)
-    if (saved_filter := run_form.saved_filters.get(query.get("slice", ""))) and is_usable_filter(saved_filter):
-        options["sliced"] = saved_filter.named
+    if (saved_filter := run_form.saved_filters.get(query.get("saved_filter", ""))) and is_usable_filter(saved_filter):
+        options["saved_filter"] = saved_filter.named
     judges, note = [], ""
     if source.is_new_judge:
         chosen, note = draft_chosen_judge(evaluation, query, judge_form)

@@ -52,7 +52,7 @@ class RunForm(forms.Form):
         help_text="Hard cap per judge. Needs a known price, and a token limit or the model's max output tokens. "
         "Default: none."
     )
-    slice = forms.ChoiceField(required=False, label="Saved filter", help_text="Only for pairwise judges.")
+    saved_filter = forms.ChoiceField(required=False, label="Saved filter", help_text="Only for pairwise judges.")
     channel = forms.ChoiceField(choices=CHANNEL_CHOICES, initial=RunChannel.LIVE, required=False, label="Mode")
     samples = forms.IntegerField(
         min_value=1,
@@ -80,7 +80,7 @@ class RunForm(forms.Form):
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name")
         self.saved_filters = {saved_filter.name: saved_filter for saved_filter in saved_filters}
         names = [("", "All comparisons"), *((name, name) for name in self.saved_filters)]
-        self.fields["slice"].choices = names  # type: ignore[attr-defined]
+        self.fields["saved_filter"].choices = names  # type: ignore[attr-defined]
         judges = list_runnable_judges(evaluation)
         self.fields["judge"].queryset = judges  # type: ignore[attr-defined]
         if not (is_llm if is_new_judge else judges.filter(kind=JudgeKind.LLM).exists()):
@@ -96,7 +96,7 @@ class RunForm(forms.Form):
             samples=chosen["samples"],
             limit=chosen["limit"],
             ask_failures_again=chosen["ask_failures_again"],
-            sliced=self.saved_filters[chosen["slice"]].named if chosen["slice"] else None,
+            saved_filter=self.saved_filters[chosen["saved_filter"]].named if chosen["saved_filter"] else None,
             budget=chosen["budget"],
             channel=chosen.get("channel") or RunChannel.LIVE,
         )

@@ -44,7 +44,7 @@ class SelectionOptions(TypedDict, total=False):
     only_states: Sequence[str] | None
     comparison: Comparison | None
     response: Response | None
-    sliced: NamedFilter | None
+    saved_filter: NamedFilter | None
 
 
 class RunOptions(SelectionOptions, total=False):
@@ -59,8 +59,8 @@ class Selection:
     """The comparisons or responses that a judge is asked about, in which orders and how often.
 
     ``limit``: the first comparisons in review order, or the first responses. ``only_states``: a retry of calls in
-    these states only, in their orders and samples. ``comparison`` or ``response``: this one only. ``sliced``: what the
-    saved filter matches while the run is planned.
+    these states only, in their orders and samples. ``comparison`` or ``response``: this one only. ``saved_filter``:
+    only what it matches while the run is planned.
     """
 
     judge: Judge
@@ -71,7 +71,7 @@ class Selection:
     only_states: tuple[str, ...] = ()
     comparison: int | None = None
     response: int | None = None
-    sliced: NamedFilter | None = None
+    saved_filter: NamedFilter | None = None
 
     @property
     def column(self) -> str:
@@ -92,8 +92,9 @@ class Selection:
         """The part of the selection that a Run stores as JSON."""
         chosen = {"only_states": list(self.only_states), "comparison": self.comparison, "response": self.response}
         kept: JsonDict = {key: value for key, value in chosen.items() if value}
-        if self.sliced:
-            kept["slice"] = {"name": self.sliced.name, "filter": self.sliced.comparison_filter.as_json()}
+        if self.saved_filter:
+            conditions = self.saved_filter.comparison_filter.as_json()
+            kept["saved_filter"] = {"name": self.saved_filter.name, "filter": conditions}
         return {"limit": self.limit, "ask_failures_again": self.ask_failures_again, **kept}
 
 
@@ -110,13 +111,13 @@ def make_selection(judge: Judge, **options: Unpack[SelectionOptions]) -> Selecti
         only_states=tuple(dict.fromkeys(options.get("only_states") or ())),
         comparison=comparison.pk if comparison else None,
         response=response.pk if response else None,
-        sliced=options.get("sliced"),
+        saved_filter=options.get("saved_filter"),
     )
 
 
 def run_selection(run: Run) -> Selection:
     filters = run.filters
-    saved = filters.get("slice")
+    saved = filters.get("saved_filter") or filters.get("slice")  # its key in runs of 0.1
     return Selection(
         run.judge,
         orders=run.orders,
@@ -126,7 +127,7 @@ def run_selection(run: Run) -> Selection:
         only_states=tuple(filters.get("only_states", ())),
         comparison=filters.get("comparison"),
         response=filters.get("response"),
-        sliced=NamedFilter(saved["name"], parse_filter(saved["filter"])) if saved else None,
+        saved_filter=NamedFilter(saved["name"], parse_filter(saved["filter"])) if saved else None,
     )
 
 
@@ -177,12 +178,12 @@ def join_with_or(words: Sequence[str]) -> str:
 
 
 def refuse_invalid_subject(selection: Selection) -> None:
-    if selection.sliced and selection.judge.is_pointwise:
+    if selection.saved_filter and selection.judge.is_pointwise:
         raise InputRefused(
             f"“{selection.judge.name}” scores single responses, so a saved filter of comparisons does not apply."
         )
-    if selection.sliced and not select_subject_ids(selection).exists():
-        raise InputRefused(f"The saved filter {selection.sliced.in_words()}, matches no comparisons.")
+    if selection.saved_filter and not select_subject_ids(selection).exists():
+        raise InputRefused(f"The saved filter {selection.saved_filter.in_words()}, matches no comparisons.")
     judge, is_empty = selection.judge, not select_subject_ids(selection).exists()
     of_other_kind = selection.comparison if judge.is_pointwise else selection.response
     if of_other_kind or (selection.is_one and is_empty):
@@ -195,9 +196,9 @@ def refuse_invalid_subject(selection: Selection) -> None:
 def select_comparisons(selection: Selection) -> "QuerySet[Comparison]":
     """The comparisons to judge in review order, restricted by the saved filter if there is one."""
     comparisons = Comparison.objects.filter(evaluation=selection.judge.evaluation_id).order_by("random_order", "pk")
-    if selection.sliced is None:
+    if selection.saved_filter is None:
         return comparisons
-    return apply_comparison_filter(comparisons, selection.judge.evaluation, selection.sliced.comparison_filter)
+    return apply_comparison_filter(comparisons, selection.judge.evaluation, selection.saved_filter.comparison_filter)
 
 
 def select_subject_ids(selection: Selection) -> "QuerySet[Comparison, int] | QuerySet[Response, int]":
@@ -275,7 +276,7 @@ def judge_seed(judge: Judge) -> int | None:
 def find_existing_calls(selection: Selection) -> "QuerySet[Call]":
     """This judge's calls on the selection."""
     calls = Call.all_rows.filter(judge=selection.judge.pk)  # no call of a judge that is not stored
-    if selection.limit or selection.is_one or selection.sliced:
+    if selection.limit or selection.is_one or selection.saved_filter:
         calls = calls.filter(**{f"{selection.column}__in": select_subject_ids(selection)})
     return calls
 

@@ -9,7 +9,7 @@ from evaluations.management.product_command import ProductCommand, find_evaluati
 
 
 class Command(ProductCommand):
-    help = "Write everything that one evaluation holds into a ZIP that another site can restore."
+    help = "Back up an evaluation as a ZIP file that any site can restore."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug")

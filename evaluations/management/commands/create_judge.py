@@ -19,24 +19,27 @@ from evaluations.rubrics.services import create_builtin_rubric
 
 
 class Command(ProductCommand):
-    help = "Make a judge: a model at an endpoint, or without one a rule: longest, first or random."
+    help = "Create a judge: a model at an endpoint, or a rule without one (longest, first or random)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the evaluation")
-        parser.add_argument("--name", required=True, help="what pages and reports call it")
+        parser.add_argument("--name", required=True, help="name on pages and in reports")
         parser.add_argument(
-            "--model", required=True, help="as the endpoint calls it; longest, first and random need no endpoint"
+            "--model", required=True, help="model ID at the endpoint; longest, first and random need no endpoint"
         )
         parser.add_argument(
-            "--base-url", metavar="URL", help="the OpenAI-compatible API, such as http://localhost:11434/v1"
+            "--base-url", metavar="URL", help="OpenAI-compatible API, such as http://localhost:11434/v1"
         )
         parser.add_argument(
-            "--key-env", default="", metavar="NAME", help="environment variable of the key: …_API_KEY or JUDGEWEB_KEY_…"
+            "--key-env",
+            default="",
+            metavar="NAME",
+            help="environment variable with the API key: …_API_KEY or JUDGEWEB_KEY_…",
         )
         parser.add_argument(
             "--rubric",
             metavar="NAME",
-            help="its latest version (default: the one people review with); a missing built-in one is added",
+            help="the latest version is used (default: the rubric for reviews); a built-in one is added if missing",
         )
         parser.add_argument(
             "--mode",
@@ -45,43 +48,45 @@ class Command(ProductCommand):
             help="output format: auto detects what the server supports, two_step asks for free text first",
         )
         parser.add_argument("--temperature", type=float, help="from 0 to 2 (default: the server's own)")
-        parser.add_argument("--max-tokens", type=int, metavar="N", help="at most so many tokens a reply")
-        parser.add_argument("--seed", type=int, help="sent with every request, plus the number of the sample")
+        parser.add_argument("--max-tokens", type=int, metavar="N", help="limit per reply")
+        parser.add_argument("--seed", type=int, help="sent with every request, plus the sample number")
         parser.add_argument(
             "--reasoning-effort",
             default="",
             metavar="WORD",
-            help=f"where the model has it: {', '.join(REASONING_EFFORTS)}",
+            help=f"for reasoning models: {', '.join(REASONING_EFFORTS)}",
         )
-        parser.add_argument("--logprobs", action="store_true", help="weigh each choice by the labels' probabilities")
         parser.add_argument(
-            "--no-repair", action="store_true", help="leave a reply that cannot be read as it is, without asking again"
+            "--logprobs", action="store_true", help="weight each choice by the probabilities of its labels"
         )
+        parser.add_argument("--no-repair", action="store_true", help="do not retry when a reply cannot be parsed")
         parser.add_argument(
             "--one-aspect-per-call",
             action="store_true",
-            help="ask for each aspect in a request of its own: more requests and cost",
+            help="one request per aspect: more requests and cost",
         )
         parser.add_argument(
             "--extra-header",
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="sent with every request of this judge; may be given several times",
+            help="sent with every request of this judge; repeatable",
         )
-        parser.add_argument("--extra-body", default="", metavar="JSON", help="fields added to the body of its requests")
-        parser.add_argument("--timeout", type=int, metavar="SECONDS", help="of one request, a setting of the endpoint")
+        parser.add_argument("--extra-body", default="", metavar="JSON", help="fields added to the body of each request")
+        parser.add_argument("--timeout", type=int, metavar="SECONDS", help="per request; a setting of the endpoint")
         parser.add_argument(
             "--dialect",
             default="",
             choices=[str(dialect) for dialect in Dialect],
-            help="whose API the endpoint speaks (default: by its address)",
+            help="API of the endpoint (default: detected from its address)",
         )
-        parser.add_argument("--max-in-flight", type=int, metavar="N", help="requests at once, a limit of the endpoint")
+        parser.add_argument(
+            "--max-in-flight", type=int, metavar="N", help="max concurrent requests; a setting of the endpoint"
+        )
 
     def handle(self, *args: object, slug: str, **options: object) -> None:
         judge = create_judge_from_options(slug, options)
-        kind = "a baseline, not an LLM" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
+        kind = "rule-based" if judge.is_baseline else f"{judge.model} at {judge.endpoint}"
         for warning in judge_warnings(judge):
             self.stderr.write(warning)
         self.stdout.write(f"Created judge {judge.name}: {kind}.")
@@ -120,7 +125,7 @@ def find_version(evaluation: Evaluation, name: str | None) -> RubricVersion | No
         return version
     builtin = [*list_builtin_rubrics(RubricKind.PAIRWISE), *list_builtin_rubrics(RubricKind.POINTWISE)]
     if name not in builtin:
-        raise InputRefused(f"“{evaluation.name}” has no rubric “{name}”. Built in are {', '.join(builtin)}.")
+        raise InputRefused(f"“{evaluation.name}” has no rubric “{name}”. Built-in rubrics: {', '.join(builtin)}.")
     return create_builtin_rubric(evaluation, builtin=name, user=None)
 
 

@@ -13,11 +13,11 @@ from evaluations.operations.findings import Finding, Health
 
 
 class Command(BaseCommand):
-    help = "Look at settings, disk, broker, database, workers and endpoints, and say what to do."
+    help = "Check settings, disk, broker, database, workers and endpoints, and print what to fix."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="one JSON list instead of lines for people")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: object, **options: object) -> None:
         findings = []

@@ -39,7 +39,7 @@ class Command(ProductCommand):
         choice.add_argument("--aspect", default="", metavar="KEY", help="aspect that decides the preference")
         choice.add_argument("--combine", default="", metavar="RULE", help="rule that combines several aspects")
         add_where_argument(parser)
-        parser.add_argument("--slice", default="", metavar="NAME", help="only comparisons of this saved filter")
+        parser.add_argument("--saved-filter", default="", metavar="NAME", help="only comparisons of this saved filter")
         parser.add_argument("--part", choices=list(SplitPart), type=SplitPart, help="only this part of the split")
         parser.add_argument(
             "--split",
@@ -85,7 +85,7 @@ def parse_export_options(evaluation: Evaluation, options: CommandOptions) -> Exp
         combine=options["combine"],
         settings=settings,
         where=tuple(parse_key_value(pair) for pair in options["where"]),
-        sliced=get_saved_filter(evaluation, options["slice"]).named if options["slice"] else None,
+        saved_filter=get_saved_filter(evaluation, options["saved_filter"]).named if options["saved_filter"] else None,
         part=options["part"],
         split=parse_split_options(evaluation, options),
         anonymised=options["anonymise"],

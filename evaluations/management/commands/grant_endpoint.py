@@ -28,22 +28,22 @@ NO_BUDGET: Final = "none"
 
 class Command(ProductCommand):
     help = (
-        "Grant an endpoint to an evaluation, withdraw the grant, or set what all evaluations may spend there; prints "
+        "Grant an endpoint to an evaluation, withdraw a grant, or set the endpoint's daily budget. Prints "
         "grants and spending as JSON."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="the endpoint")
-        parser.add_argument("slug", nargs="?", help="the evaluation (default: only print)")
+        parser.add_argument("slug", nargs="?", help="URL name of the evaluation (default: only print)")
         change = parser.add_mutually_exclusive_group()
         change.add_argument(
             "--budget",
             metavar="USD",
-            help=f"what all its runs may spend here together; “{NO_BUDGET}”: no limit (default: as it is)",
+            help=f"limit for all its runs at this endpoint; “{NO_BUDGET}” for none (default: unchanged)",
         )
-        change.add_argument("--withdraw", action="store_true", help="take the grant away; its runs stop")
+        change.add_argument("--withdraw", action="store_true", help="withdraw the grant; its runs stop")
         parser.add_argument(
-            "--daily-budget", metavar="USD", help=f"of all evaluations per UTC day; “{NO_BUDGET}”: no limit"
+            "--daily-budget", metavar="USD", help=f"limit for all evaluations per UTC day; “{NO_BUDGET}” for none"
         )
         parser.add_argument(
             "--offer", choices=["yes", "no"], help="whether every evaluation can use it without a grant"
@@ -74,7 +74,7 @@ def change_from_options(options: CommandOptions) -> Endpoint:
 def change_grant(endpoint: Endpoint, options: CommandOptions) -> None:
     if options["slug"] is None:
         if options["budget"] or options["withdraw"]:
-            raise InputRefused("Name the evaluation whose grant is to change.")
+            raise InputRefused("Name the evaluation whose grant to change.")
         return
     evaluation = find_evaluation(options["slug"])
     grant = find_grant(endpoint, evaluation)

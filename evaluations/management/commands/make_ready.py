@@ -24,12 +24,12 @@ FIRST_USERNAME = "owner"
 
 
 class Command(BaseCommand):
-    help = "Copy the database, migrate, collect static files, load the example the first time."
+    help = "Copy the database, migrate, collect static files, and load the example on the first start."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--no-copy", action="store_true", help="migrate a PostgreSQL database of which you have made a copy"
+            "--no-copy", action="store_true", help="migrate a PostgreSQL database that you have already backed up"
         )
 
     def handle(self, *args: object, **options: object) -> None:
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             self.welcome()
         except (DatabaseError, OSError) as error:
             reason = " ".join(str(error).split())
-            raise CommandError(f"the data could not be made ready: {reason}") from error
+            raise CommandError(f"the database could not be prepared: {reason}") from error
 
     def migrate(self, *, copies: bool) -> None:
         if refusal := refusal_of_other_version():

@@ -10,10 +10,10 @@ from evaluations.verdicts.progress_recount import find_wrong_counters, recount_n
 
 
 class Command(ProductCommand):
-    help = "Compare the counters of judged and reviewed comparisons with a recount, and repair those that differ."
+    help = "Recount judged and reviewed comparisons, and repair counters that differ."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slugs", nargs="*", metavar="slug", help="evaluations; all without any")
+        parser.add_argument("slugs", nargs="*", metavar="slug", help="URL names of evaluations (default: all)")
 
     def handle(self, *args: object, slugs: list[str], **options: object) -> None:
         evaluations = Evaluation.objects.filter(slug__in=slugs) if slugs else Evaluation.objects.all()
@@ -29,4 +29,4 @@ class Command(ProductCommand):
             )
             self.stdout.write(f"{evaluation.slug}: {differences}")
         if not wrong:
-            self.stdout.write("All counters are right.")
+            self.stdout.write("All counters are correct.")

@@ -43,34 +43,36 @@ SKIN_TONES: Final = re.compile("[\U0001f3fb-\U0001f3ff]")
 
 
 class Command(ProductCommand):
-    help = "Agreement of judges with reviewers and of reviewers with each other."
+    help = "Print the agreement of judges with reviewers, and of reviewers with each other."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         accept_negative_keys(parser)
-        parser.add_argument("slug", help="the address of the evaluation")
-        parser.add_argument("--json", action="store_true", help="every number, as JSON")
-        parser.add_argument("--raters", default="*", metavar="GLOB", help="only raters of such a name")
-        add_where_argument(parser)
-        parser.add_argument("--slice", metavar="NAME", help="only comparisons of this slice")
+        parser.add_argument("slug", help="URL name of the evaluation")
+        parser.add_argument("--json", action="store_true", help="print every number as JSON")
         parser.add_argument(
-            "--part", choices=list(SplitPart), type=SplitPart, help="only this part of the evaluation's own split"
+            "--raters", default="*", metavar="GLOB", help="only raters whose name matches; * matches anything"
+        )
+        add_where_argument(parser)
+        parser.add_argument("--saved-filter", metavar="NAME", help="only comparisons that match this saved filter")
+        parser.add_argument(
+            "--part", choices=list(SplitPart), type=SplitPart, help="only this part of the evaluation's split"
         )
         parser.add_argument("--judge", nargs="+", action="extend", default=[], metavar="NAME", help="only these judges")
         parser.add_argument(
-            "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these people"
+            "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these reviewers"
         )
         parser.add_argument(
-            "--seen", choices=list(SeenRule), default=SeenRule.NOTHING, help="what people had seen of the judge"
+            "--seen", choices=list(SeenRule), default=SeenRule.NOTHING, help="what reviewers had seen of the judge"
         )
-        parser.add_argument("--since", type=parse_day, metavar="DAY", help="votes from this day on, as 2026-01-31")
-        parser.add_argument("--until", type=parse_day, metavar="DAY", help="votes up to this day")
+        parser.add_argument("--since", type=parse_day, metavar="DAY", help="first day of votes, such as 2026-01-31")
+        parser.add_argument("--until", type=parse_day, metavar="DAY", help="last day of votes")
         parser.add_argument("--coding", choices=list(SideCoding), default=SideCoding.CANDIDATE)
         parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
-        parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, above 30 reviewers too")
+        parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, even above 30 reviewers")
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
-        report = compute_report(slug, parse_report_rules(options), options["slice"], everything=options["json"])
+        report = compute_report(slug, parse_report_rules(options), options["saved_filter"], everything=options["json"])
         if options["json"]:
             self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
         else:
@@ -80,7 +82,7 @@ class Command(ProductCommand):
 def parse_report_rules(options: CommandOptions) -> ReportRules:
     since, until = options["since"], options["until"]
     if since and until and since > until:
-        raise InputRefused(f"--until {until}: the last day is before the first, {since}.")
+        raise InputRefused(f"--until {until} is before --since {since}.")
     return ReportRules(
         raters=options["raters"],
         judges=tuple(options["judge"]),
@@ -101,13 +103,13 @@ def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ArgumentTypeError(f"“{text}” is no day: write it as 2026-01-31") from None
+        raise ArgumentTypeError(f"“{text}” is not a date. Use the form 2026-01-31") from None
 
 
-def compute_report(slug: str, rules: ReportRules, slice_name: str | None, *, everything: bool) -> Report:
+def compute_report(slug: str, rules: ReportRules, saved_filter_name: str | None, *, everything: bool) -> Report:
     evaluation = find_evaluation(slug)
-    if slice_name:
-        rules = replace(rules, sliced=get_saved_filter(evaluation, slice_name).named)
+    if saved_filter_name:
+        rules = replace(rules, saved_filter=get_saved_filter(evaluation, saved_filter_name).named)
     return get_full_report(evaluation, rules, parts=ALL_PARTS if everything else TEXT_PARTS)
 
 
@@ -122,7 +124,7 @@ def report_lines(report: Report) -> Iterator[str]:
     for key, scores in report.scores.items():
         yield from ("", f"{report.names[key]}, scores of single responses", *score_lines(scores))
     if not report.aspects and not report.scores:
-        yield "There are no verdicts yet: import some, run a judge, or review."
+        yield "No verdicts yet. Import some, run a judge, or review."
     yield ""
     yield from report.rules.values()
 
@@ -139,9 +141,9 @@ def score_lines(scores: ScoreReport) -> Iterator[str]:
         shown += [multi.krippendorff_alpha_interval, multi.krippendorff_alpha_ordinal, multi.icc_agreement]
         alpha, ordinal, icc = map(format_number, shown[-3:])
         units = f"{multi.units:,} response{'s' * (multi.units != 1)}, ICC over {multi.complete:,}"
-        yield f"people, all at once: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}"
-    compared = {f"{name}, mean of people": judge.people for name, judge in scores.judges.items()}
-    for who, agreement in (*compared.items(), ("each person, mean of the others", scores.human_human.others)):
+        yield f"reviewers together: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}"
+    compared = {f"{name}, mean of reviewers": judge.people for name, judge in scores.judges.items()}
+    for who, agreement in (*compared.items(), ("each reviewer, mean of the others", scores.human_human.others)):
         if agreement.n:
             shown += [agreement.pearson, agreement.spearman, agreement.icc_agreement]
             pearson, spearman, icc = map(format_number, shown[-3:])
@@ -166,13 +168,13 @@ def aspect_lines(aspect: AspectReport) -> Iterator[str]:
             rows.append((f"{called}, gold", *format_row_cells(judge.judge_gold)))
         remarks += judge_remarks(called, judge)
         if judge.repaired:
-            remarks.append(f"{called}: {judge.repaired:,} of its answers could be read only when asked a second time")
-    rows.append(("people, majority of the others", *format_row_cells(aspect.human_human.majority)))
+            remarks.append(f"{called}: {judge.repaired:,} of its replies could be parsed only after a retry")
+    rows.append(("reviewers, majority of the others", *format_row_cells(aspect.human_human.majority)))
     yield from align_columns(rows)
     yield from remarks
     multi = aspect.human_human.multi
     several = f"alpha {format_number(multi.krippendorff_alpha)}, Fleiss {format_number(multi.fleiss_kappa)}"
-    yield f"people, all at once: {several}, AC1 {format_number(multi.gwet_ac1)}, {format_comparison_count(multi.units)}"
+    yield f"reviewers together: {several}, AC1 {format_number(multi.gwet_ac1)}, {format_comparison_count(multi.units)}"
     yield from vote_remarks(aspect)
     yield from list_missing_reasons(list_numbers(aspect))
     yield f"rubric: {'; '.join(aspect.rubric_versions)}"
@@ -187,20 +189,20 @@ def judge_remarks(called: str, judge: JudgeReport) -> Iterator[str]:
     if both.agree:
         yield f"{called}: inconsistent on {both.agree:,} of {both.n:,} comparisons judged in both orders"
     if judge.failed.elsewhere:
-        yield f"{called}: {judge.failed.elsewhere:,} calls failed on aspects on which it has no verdict"
+        yield f"{called}: {judge.failed.elsewhere:,} calls failed on aspects without a verdict"
     macro = judge.confusion.macro
     if macro.f1.value is not None:
         numbers = (("precision", macro.precision), ("recall", macro.recall), ("F1", macro.f1))
-        yield f"{called}, people: macro {', '.join(f'{name} {format_number(number)}' for name, number in numbers)}"
+        yield f"{called}, reviewers: macro {', '.join(f'{name} {format_number(number)}' for name, number in numbers)}"
 
 
 def vote_remarks(aspect: AspectReport) -> Iterator[str]:
     """Remarks on excluded votes and on the effect of seeing the judge."""
     votes = aspect.human_votes
     if votes.saw_judge_first:
-        yield f"left out: {votes.saw_judge_first:,} votes of reviews that saw the judge first"
+        yield f"excluded: {votes.saw_judge_first:,} votes of reviewers who saw the judge first"
     if votes.not_drawn or votes.calibration:
-        yield f"left out: {votes.not_drawn:,} votes not drawn at random, {votes.calibration:,} of calibration"
+        yield f"excluded: {votes.not_drawn:,} votes not drawn at random, {votes.calibration:,} calibration votes"
     for judge, anchoring in aspect.anchoring.items():
         if anchoring.difference.n:
             blind, shown = anchoring.blind, anchoring.shown

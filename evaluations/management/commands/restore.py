@@ -13,19 +13,19 @@ from evaluations.models.users import User
 
 
 class Command(ProductCommand):
-    help = "Bring back an evaluation from a backup, here or from another site."
+    help = "Restore an evaluation from a backup of this or another site."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--slug", default="", help="another short name than it had")
-        parser.add_argument("--owner", metavar="USER", help="who owns it besides those who did")
+        parser.add_argument("--slug", default="", help="new URL name (default: as in the backup)")
+        parser.add_argument("--owner", metavar="USER", help="an additional owner")
 
     def handle(self, *args: object, **options: Any) -> None:
         owner = None
         if options["owner"]:
             owner = User.objects.filter(username=options["owner"]).first()
             if owner is None:
-                raise CommandError(f"There is no account “{options['owner']}”.")
+                raise CommandError(f"No account “{options['owner']}”.")
         try:
             with options["file"].open("rb") as file:
                 restored = restore_backup(file, name=options["file"].name, slug=options["slug"], owner=owner)
@@ -38,9 +38,9 @@ class Command(ProductCommand):
             f"Restored “{restored.evaluation.name}” as {restored.evaluation.slug}: {restored.rows:,} rows."
         )
         if restored.matched:
-            self.stdout.write(f"Accounts that were here, matched by user name: {', '.join(restored.matched)}.")
+            self.stdout.write(f"Existing accounts, matched by username: {', '.join(restored.matched)}.")
         if restored.made:
-            self.stdout.write(f"Accounts made, which nobody can sign in to yet: {', '.join(restored.made)}.")
+            self.stdout.write(f"New accounts, without a way to sign in yet: {', '.join(restored.made)}.")
         for endpoint in restored.new_endpoints:
             self.stdout.write(
                 f"Endpoint “{endpoint.name}” ({endpoint.base_url}) is new here, without a key: a site administrator "

@@ -7,12 +7,12 @@ from evaluations.management.product_command import ProductCommand
 
 
 class Command(ProductCommand):
-    help = "Let a background job that was set aside be worked on again. `doctor` lists such jobs."
+    help = "Retry a background job that failed repeatedly. `doctor` lists such jobs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", help="as doctor names it, such as reparse")
-        parser.add_argument("subject", type=int, help="the number after it")
+        parser.add_argument("kind", help="kind of the job as in `doctor`, such as reparse")
+        parser.add_argument("subject", type=int, help="its number")
 
     def handle(self, *args: object, kind: str, subject: int, **options: object) -> None:
         retry_job(kind, subject)
-        self.stdout.write(f"{kind} {subject} is worked on again with the next sweep.")
+        self.stdout.write(f"{kind} {subject} will be retried by the next sweep.")

@@ -45,9 +45,9 @@ class Command(ProductCommand):
         parser.add_argument("--judge", required=True, action="append", metavar="NAME", help="repeat for a panel")
         parser.add_argument("--orders", default="both", choices=[str(value) for value in RunOrders])
         parser.add_argument("--samples", type=int, default=1, metavar="N", help="samples per comparison")
-        parser.add_argument("--slice", metavar="NAME", help="only comparisons that match this saved filter")
+        parser.add_argument("--saved-filter", metavar="NAME", help="only comparisons that match this saved filter")
         parser.add_argument(
-            "--limit", type=int, metavar="N", help="only so many comparisons or responses, in review order"
+            "--limit", type=int, metavar="N", help="at most this many comparisons or responses, in review order"
         )
         parser.add_argument("--budget", metavar="USD", help="hard cap per run (needs a price)")
         parser.add_argument("--ask-failures-again", action="store_true", help="also retry unusable answers")
@@ -65,8 +65,9 @@ class Command(ProductCommand):
 
     def handle(self, *args: object, slug: str, **options: Any) -> None:
         judges = find_judges(slug, options["judge"])
-        sliced = get_saved_filter(judges[0].evaluation, options["slice"]).named if options["slice"] else None
-        run_options = run_options_from(options, sliced)
+        name = options["saved_filter"]
+        saved_filter = get_saved_filter(judges[0].evaluation, name).named if name else None
+        run_options = run_options_from(options, saved_filter)
         for judge in judges:
             for warning in judge_warnings(judge):
                 self.stderr.write(f"{judge.name}: {warning}")
@@ -81,7 +82,7 @@ class Command(ProductCommand):
             raise CommandError(" ".join(dict.fromkeys(reasons)))
 
 
-def run_options_from(options: CommandOptions, sliced: NamedFilter | None) -> RunOptions:
+def run_options_from(options: CommandOptions, saved_filter: NamedFilter | None) -> RunOptions:
     return RunOptions(
         orders=options["orders"],
         samples=options["samples"],
@@ -89,7 +90,7 @@ def run_options_from(options: CommandOptions, sliced: NamedFilter | None) -> Run
         ask_failures_again=options["ask_failures_again"],
         only_states=options["retry"],
         channel=options["channel"],
-        sliced=sliced,
+        saved_filter=saved_filter,
         budget=None if options["budget"] is None else parse_budget_usd(options["budget"], "Budget"),
     )
 

@@ -14,22 +14,22 @@ PRICE_OPTIONS: Final = ("tokens_in", "tokens_out", "tokens_cached", "most_tokens
 
 
 class Command(ProductCommand):
-    help = "Say what a model costs at an endpoint, in USD for a million tokens. Budgets and costs need it."
+    help = "Set the price of a model at an endpoint, in USD per million tokens. Budgets and costs need it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         where = parser.add_mutually_exclusive_group(required=True)
         where.add_argument("--endpoint", metavar="NAME")
-        where.add_argument("--base-url", metavar="URL", help="every endpoint at this address")
-        parser.add_argument("--model", required=True, help="as the endpoint calls it")
-        parser.add_argument("--list-price", action="store_true", help="the provider's own, where it is known")
-        parser.add_argument("--in", dest="tokens_in", metavar="USD", help="a million tokens of prompts")
-        parser.add_argument("--out", dest="tokens_out", metavar="USD", help="a million tokens of replies")
+        where.add_argument("--base-url", metavar="URL", help="all endpoints at this address")
+        parser.add_argument("--model", required=True, help="model ID at the endpoint")
+        parser.add_argument("--list-price", action="store_true", help="use the provider's list price, if known")
+        parser.add_argument("--in", dest="tokens_in", metavar="USD", help="input, per million tokens")
+        parser.add_argument("--out", dest="tokens_out", metavar="USD", help="output, per million tokens")
+        parser.add_argument("--cached", dest="tokens_cached", metavar="USD", help="cached input (default: as --in)")
         parser.add_argument(
-            "--cached", dest="tokens_cached", metavar="USD", help="of prompts, cached (default: as --in)"
+            "--batch-percent", type=int, default=50, metavar="N", help="percent of the price with the Batch API"
         )
-        parser.add_argument("--batch-percent", type=int, default=50, metavar="N", help="of it, through the Batch API")
         parser.add_argument(
-            "--most-tokens-out", type=int, metavar="N", help="the longest reply, reasoning included (default: unknown)"
+            "--most-tokens-out", type=int, metavar="N", help="max output tokens, reasoning included (default: unknown)"
         )
 
     def handle(self, *args: object, **options: object) -> None:
@@ -39,8 +39,8 @@ class Command(ProductCommand):
             self.stdout.write(
                 f"{price}: USD {format_exact_usd(price.tokens_in)} in, "
                 f"{format_exact_usd(price.tokens_cached)} cached and "
-                f"{format_exact_usd(price.tokens_out)} out a million tokens; "
-                f"{price.batch_percent} % by the Batch API.{origin}"
+                f"{format_exact_usd(price.tokens_out)} out per million tokens; "
+                f"{price.batch_percent}% with the Batch API.{origin}"
             )
 
 
@@ -64,5 +64,5 @@ def find_endpoints(options: CommandOptions) -> list[Endpoint]:
     else:
         endpoints, name = endpoints_at_address(options["base_url"]), options["base_url"]
     if not endpoints:
-        raise InputRefused(f"There is no endpoint “{name}”: make one with a judge first.")
+        raise InputRefused(f"There is no endpoint “{name}”. Create one with create_judge first.")
     return list(endpoints)

@@ -13,7 +13,7 @@ from evaluations.management.product_command import ProductCommand, find_evaluati
 
 
 class Command(ProductCommand):
-    help = "Undo an import, if nothing of it was judged, reviewed, resolved, commented on or exported."
+    help = "Undo an import, unless its data was judged, reviewed, resolved, commented on or exported."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="URL name of the evaluation")

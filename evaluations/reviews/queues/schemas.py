@@ -127,5 +127,5 @@ class CalibrationMemberOut(Schema):
 
 class CalibrationPage(Schema):
     mine: CalibrationOut
-    items: list[CalibrationMemberOut] = Field(description="everyone's, for those who see all")
+    items: list[CalibrationMemberOut] = Field(description="of all reviewers, if you may see all choices")
     next: str | None

@@ -72,8 +72,8 @@ def break_down_bias(
 
 
 NO_FAMILY: Final = "The judge's family is not set."
-NO_FAMILIES: Final = "No candidate has a family set."
-NOT_ONE_OF_BOTH: Final = "No comparison is between a candidate of the judge's family and one of another."
+NO_FAMILIES: Final = "No model has a family set."
+NOT_ONE_OF_BOTH: Final = "No comparison has a model of the judge's family and one of another family."
 
 
 def own_family_side(items: Items, family: str) -> Sides:

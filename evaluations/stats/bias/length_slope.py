@@ -18,8 +18,8 @@ from evaluations.stats.confidence_intervals import (
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.logistic import cluster_scores, firth_logistic, robust_covariance
 
-NO_CHOICE: Final = "No side was chosen between responses of different lengths here."
-NO_SLOPE: Final = "The lengths of these responses settle no slope."
+NO_CHOICE: Final = "No side was preferred between responses of different lengths."
+NO_SLOPE: Final = "The slope cannot be estimated from these response lengths."
 
 
 def length_slope(lengths: LengthTraits, strata: Strata, item: IntArray, side: Sides) -> Estimate:
@@ -57,5 +57,5 @@ def explain_slope_withheld(cluster: IntArray, chose_longer: BoolArray, clusters:
     for what, chose in (("longer", chose_longer), ("shorter", ~chose_longer)):
         count = int(np.count_nonzero(np.bincount(cluster[chose], minlength=1)))
         if count < MIN_DISAGREEING:
-            return f"The {what} response is chosen in {count:,} clusters alone: length all but settles the choice."
+            return f"The {what} response wins in only {count:,} clusters: length almost determines the choice."
     return None

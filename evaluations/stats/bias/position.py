@@ -15,9 +15,9 @@ from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_int
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
 
-ONE_ORDER: Final = "No comparison was answered in both orders, so position bias cannot be measured."
-ALL_TIES: Final = "Every verdict on a comparison that was answered in both orders is a tie."
-NO_GOLD: Final = "No verdict is on a comparison with a gold label."
+ONE_ORDER: Final = "No comparison was judged in both orders, so position bias cannot be measured."
+ALL_TIES: Final = "Every verdict on a comparison judged in both orders is a tie."
+NO_GOLD: Final = "No comparison with a verdict has a gold label."
 
 # A comparison's verdicts in both orders are of one of six kinds: the same side; no side twice; the first shown twice;
 # the second shown twice; the first shown and no side; the second shown and no side.
@@ -40,7 +40,7 @@ class AgreementCount:
     share: Estimate
 
 
-NOT_IN_BOTH_ORDERS: Final = "No choice was made from both orders."
+NOT_IN_BOTH_ORDERS: Final = "No choice is based on both orders."
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from evaluations.stats.significance import t_quantile
 from evaluations.stats.simultaneous_intervals import LEVEL, Claim
 
 NO_VERDICT: Final = "The judge has no verdict here."
-NO_VOTES: Final = "The judge has a verdict on nothing that people have one on."
-NO_CHOICE: Final = "The judge chose a side on no such comparison."
-NO_CHOICES: Final = "On no such comparison did both the judge and people choose a side."
-ONE_WAY: Final = "The majority is on one side of these comparisons throughout."
+NO_VOTES: Final = "No comparison has both a verdict of the judge and a reviewer majority."
+NO_CHOICE: Final = "The judge never prefers a side on these comparisons."
+NO_CHOICES: Final = "On none of these comparisons did both the judge and reviewers prefer a side."
+ONE_WAY: Final = "The majority is on the same side of all these comparisons."
 ASYMMETRY: Final[Bounds] = (-1.0, 1.0)
 
 
