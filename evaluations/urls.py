@@ -162,8 +162,9 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/review/queues/new", queues.queue_create, name="queue_new"),
     path("e/<slug:slug>/review/queues/<int:pk>", queues.queue_detail, name="queue"),
     path("e/<slug:slug>/review/queues/<int:pk>/assign", queues.queue_assign, name="queue_assign"),
-    path("e/<slug:slug>/review/queues/<int:pk>/close", queues.queue_close, name="queue_close"),
-    path("e/<slug:slug>/review/queues/<int:pk>/reopen", queues.queue_reopen, name="queue_reopen"),
+    path("e/<slug:slug>/review/queues/<int:pk>/archive", queues.queue_archive, name="queue_archive"),
+    path("e/<slug:slug>/review/queues/<int:pk>/restore", queues.queue_restore, name="queue_restore"),
+    path("e/<slug:slug>/review/queues/<int:pk>/delete", queues.queue_delete, name="queue_delete"),
     path("e/<slug:slug>/review/queues/calibration", queues.calibration_create, name="calibration_new"),
     path("e/<slug:slug>/review/queues/<int:pk>/calibration", queues.calibration_result, name="calibration"),
     # imports

@@ -1,5 +1,6 @@
 """Links and paths in the documents lead somewhere."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -63,6 +64,19 @@ def test_decisions_are_numbered_without_gaps_and_short() -> None:
     assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
     for path in decisions:
         assert len(path.read_text().split()) <= 300, f"{path.name} is longer than 300 words"
+
+
+def test_the_sample_files_of_the_quick_start_answer_the_same_24_prompts() -> None:
+    samples = sorted((ROOT / "docs" / "samples").glob("*.jsonl"))
+    prompts = [[json.loads(line)["query_id"] for line in path.read_text().splitlines()] for path in samples]
+    assert [len(of_one) for of_one in prompts] == [24, 24]
+    assert prompts[0] == prompts[1]
+
+
+def test_every_screenshot_is_small_and_shown() -> None:
+    for path in (ROOT / "docs" / "screenshots").iterdir():
+        assert path.stat().st_size <= 250_000
+        assert f"docs/screenshots/{path.name}" in (ROOT / "README.md").read_text()
 
 
 def relative_links(text: str) -> Iterator[str]:

@@ -73,6 +73,7 @@ from evaluations.visibility import (
 from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.pagination import PAGE_SIZE, Page, build_page_query, paginate, parse_after
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import NEWEST_FIRST
 
 
 @require_safe
@@ -333,7 +334,7 @@ def mention_list(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
     mentions = get_mentions(user, visible_comparisons_everywhere(user)).select_related(*MENTION_RELATIONS)
     unseen = list(mentions.filter(seen_at__isnull=True).order_by("-pk")[:MAX_UNSEEN])
-    page = paginate(request, mentions.filter(seen_at__isnull=False), newest_first=True)
+    page = paginate(request, mentions.filter(seen_at__isnull=False), sorting=NEWEST_FIRST)
     html = render_texts(mention.comment.text for mention in reveal_mentions(user, [*unseen, *page.rows]))
     context = {"page": "mentions", "unseen": unseen, "page_of_rows": page, "html": html}
     return render(request, "mentions/mentions.html", context)

@@ -17,7 +17,7 @@ class JudgeKind(StrEnum):
 BASELINE_REMARK: Final = "rule-based"  # shown with the name of every rule judge
 # Descriptions of the rule judges by their model names.
 RULE_JUDGE_TEXTS: Final[Mapping[str, str]] = {
-    "longest": "the longer response wins every aspect; where they differ by 5 % or less it is a tie",
+    "longest": "the longer response wins every aspect; a difference of 5% or less is a tie",
     "first": "the response shown first wins every aspect",
     "random": "A, tie or B is drawn by the seed for each comparison, order and aspect, the same every time",
 }

@@ -6,6 +6,7 @@ from django.db.models import Count, QuerySet
 
 from evaluations.domain.reviews import AssignmentState
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
+from evaluations.judge_prompts.builtin_rubrics import put_overall_first
 from evaluations.models.comparisons import Candidate, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -36,6 +37,14 @@ def list_review_rubrics(evaluation: Evaluation) -> QuerySet[RubricVersion]:
         rubric__kind=RubricKind.POINTWISE,
     )
     return versions.select_related("rubric").order_by("rubric__name", "-number")
+
+
+def can_ask_for_overall(evaluation: Evaluation) -> bool:
+    """Whether the rubric for reviews is the newest version of one that Overall can be added to."""
+    version = evaluation.review_rubric
+    if version is None or version.rubric.origin == RubricOrigin.IMPORTED or put_overall_first(version.spec()) is None:
+        return False
+    return not version.rubric.versions.filter(number__gt=version.number).exists()
 
 
 def list_showable_judges(evaluation: Evaluation) -> QuerySet[Judge]:

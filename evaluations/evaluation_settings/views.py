@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evaluations.access import Action, require_evaluation
 from evaluations.evaluation_settings.forms import FamiliesForm, SettingsForm
 from evaluations.evaluation_settings.selectors import (
+    can_ask_for_overall,
     count_responses_by_candidate,
     get_rubric_change_impact,
     list_candidates_and_judges,
@@ -57,6 +58,7 @@ def render_settings(
         "evaluation": evaluation,
         "form": form,
         "ending": get_rubric_change_impact(evaluation),
+        "offers_overall": can_ask_for_overall(evaluation),
         **extra,
     }
     return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)

@@ -38,6 +38,7 @@ from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import get_refusal_status
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 PREVIEW_SECONDS: Final = 0.5
 
@@ -47,12 +48,14 @@ PREVIEW_SECONDS: Final = 0.5
 def exports(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.EXPORT)
     listed = evaluation.exports.select_related("user").defer("manifest", "options", "filters", "reason")
-    page = paginate(request, listed, newest_first=True)
+    sorting = parse_sorting(request, SortColumn("created", descending=True))
+    page = paginate(request, listed, sorting=sorting)
     backs_up = is_allowed(request.user, Action.BACK_UP, evaluation)
     context = {
         "page": "exports",
         "evaluation": evaluation,
         "exports": page,
+        "sorting": sorting,
         "backs_up": backs_up,
         "cards": EXPORT_CARDS,
         "more_formats": list_more_formats(backs_up=backs_up),

@@ -27,7 +27,6 @@ from evaluations.formats.conversations import (
     UNNAMED,
     WITHOUT_NAMES,
     assistant_turn,
-    content_hash_key,
     first_candidate_name,
     left_out_notices,
     make_comparison,
@@ -40,6 +39,7 @@ from evaluations.formats.conversations import (
     user_turn,
 )
 from evaluations.formats.import_format import COMPARISONS, VERDICTS, ImportFormat
+from evaluations.formats.native_rows import content_hash_key
 from evaluations.formats.record_streams import FileSample, Record, fits_mostly
 from evaluations.formats.values import (
     MAX_CATEGORY,

@@ -11,11 +11,10 @@ from evaluations.domain.texts import Messages, content_sha256
 from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_optional_messages, require_answer
 from evaluations.formats.label_parser import note_with_strength
-from evaluations.formats.native_rows import DEFAULT_ASPECT, prefix_key
+from evaluations.formats.native_rows import DEFAULT_ASPECT, content_hash_key, prefix_key
 from evaluations.formats.record_streams import Record
 from evaluations.formats.values import MAX_CATEGORY, MAX_KEY, RowRefused, optional_text, parse_structured_value
 
-HASHED: Final = 24  # characters of a hash: among a billion texts, two share them with a chance of 1e-11
 # Names of two responses without model names, assigned by their texts, never by a label.
 UNNAMED: Final = ("response 1", "response 2")
 WITHOUT_NAMES: Final = (
@@ -30,11 +29,6 @@ def user_turn(text: str) -> Messages:
 
 def assistant_turn(text: str) -> Messages:
     return [{"role": "assistant", "content": text}]
-
-
-def content_hash_key(content: object) -> str:
-    """An id made of the content alone, the same in every file."""
-    return content_sha256(content)[:HASHED]
 
 
 def make_query(

@@ -1,6 +1,7 @@
 """The product's own row formats: comparisons, responses, verdicts and scores."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from evaluations.domain.choices import INCONSISTENT, Choice, ShownOrder
@@ -17,6 +18,7 @@ from evaluations.domain.files import (
 )
 from evaluations.domain.judges import FAILURE_STATES
 from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import content_sha256
 from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_conversation, parse_response
 from evaluations.formats.import_format import COMPARISONS, SCORES, VERDICTS, ImportFormat
@@ -38,11 +40,13 @@ from evaluations.formats.values import (
 )
 
 DEFAULT_ASPECT: Final = "overall"
+HASHED: Final = 24  # characters of a hash: among a billion texts, two share them with a chance of 1e-11
 QUERY_COLUMNS: Final = frozenset(
     {"query_id", "cluster", "query", "messages", "context", "reference", "category", "metadata"}
 )
 COMPARISON_COLUMNS: Final = QUERY_COLUMNS | {"candidate_a", "response_a", "candidate_b", "response_b"}
 RESPONSE_COLUMNS: Final = QUERY_COLUMNS | {"candidate", "response"}
+WITHOUT_ID: Final = RESPONSE_COLUMNS - {"query_id"}
 CHOICES: Final = {word.lower(): str(word) for word in (*Choice, *FAILURE_STATES, INCONSISTENT)}
 FAILURES: Final = {str(word): str(word) for word in FAILURE_STATES}
 SHOWN: Final = {
@@ -58,6 +62,11 @@ SHOWN: Final = {
 
 class LabelUnknown(RowRefused):
     """A label is not understood, or may mean either side."""
+
+
+def content_hash_key(content: object) -> str:
+    """An id made of the content alone, the same in every file."""
+    return content_sha256(content)[:HASHED]
 
 
 def native_query_key(values: Mapping[str, Any], options: ReadOptions) -> str:
@@ -121,6 +130,12 @@ def native_response_row(record: Record, options: ReadOptions) -> tuple[FileRow, 
             sample=sample,
         ),
     )
+
+
+def response_row_without_id(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
+    """The row of a file without ids: equal prompts are one prompt."""
+    key = content_hash_key(parse_conversation(record.values))
+    return native_response_row(replace(record, values={**record.values, "query_id": key}), options)
 
 
 def sample_of_response(values: Mapping[str, Any]) -> int | None:
@@ -280,6 +295,16 @@ NATIVE_FORMATS: Final = (
         native_response_row,
         needs_pairing=True,
         model="candidate",
+    ),
+    ImportFormat(
+        FileFormat.RESPONSES,
+        (COMPARISONS,),
+        ("query", "candidate", "response"),
+        response_row_without_id,
+        needs_pairing=True,
+        model="candidate",
+        is_match=lambda sample: WITHOUT_ID.issuperset(sample.columns),  # another column may be the id
+        has_common_columns=True,
     ),
     ImportFormat(
         FileFormat.VERDICTS, (VERDICTS,), ("query_id", "candidate_a", "candidate_b", "choice"), native_verdict_row

@@ -13,7 +13,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
 from evaluations.domain.groups import split_into_slices
 from evaluations.domain.jobs import COUNT_LABELS, INDEX_IMPORT
-from evaluations.domain.reviews import QueueKind
+from evaluations.domain.reviews import AssignmentState, QueueKind
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind
 from evaluations.imports.lifecycle import (
@@ -148,8 +148,9 @@ def count_uses_of_import(importing: Import) -> Iterator[tuple[int, str, str]]:
     yield reviews.filter(on_it | shown).count(), "review or draft", "reviews and drafts"
     calls = Call.all_rows.filter(on_it | Q(response__source_import=importing), source_import__isnull=True)
     yield calls.count(), "judge call", "judge calls"
-    places = Assignment.objects.filter(taken_slots(), item__comparison__source_import=importing)
-    yield places.count(), "reserved or assigned comparison", "reserved or assigned comparisons"
+    # A reservation alone is no work: what was begun on it is a draft.
+    kept = Assignment.objects.exclude(state=AssignmentState.RESERVED).filter(taken_slots())
+    yield kept.filter(item__comparison__source_import=importing).count(), "assigned comparison", "assigned comparisons"
     slots = QueueSlot.objects.filter(item__comparison__source_import=importing)
     gold = verdicts_of_import(importing, "item__comparison").filter(rater__kind=RaterKind.GOLD)
     posed = QueueSlot.objects.filter(later, Exists(gold), queue__kind=QueueKind.CALIBRATION)

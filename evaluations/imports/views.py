@@ -34,6 +34,7 @@ from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import get_refusal_status
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 MAX_IDS = 100
 
@@ -74,10 +75,12 @@ def render_imports(
     # The samples of a summary may be long texts.
     rows = evaluation.imports.select_related("user")
     rows = rows.defer("summary_json", "options_json", "created_json", "bad_rows", "reason")
+    sorting = parse_sorting(request, SortColumn("date", descending=True))
     context = {
         "page": "imports",
         "evaluation": evaluation,
-        "imports": paginate(request, rows, newest_first=True),
+        "imports": paginate(request, rows, sorting=sorting),
+        "sorting": sorting,
         "batch": build_cards(evaluation, request.user, imported, forms),
         "errors": errors,
         "most_bytes": settings.MAX_UPLOAD_BYTES,

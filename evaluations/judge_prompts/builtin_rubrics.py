@@ -1,10 +1,13 @@
 """The rubrics that come with the product."""
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
+from evaluations.judge_prompts.placeholders import is_template
+from evaluations.replies.reply_format import wants_text
 
 SIX_ASPECT_NAME: Final = "six-aspect"
 OVERALL_NAME: Final = "overall"
@@ -237,6 +240,19 @@ BUILTIN_RUBRICS: Final[dict[str, RubricSpec]] = {
     SUMMARY_RATING_NAME: SUMMARY_RATING,
     REFERENCE_METRIC_NAME: build_reference_metric(),
 }
+
+
+def put_overall_first(spec: RubricSpec) -> RubricSpec | None:
+    """The pairwise rubric with Overall as its first aspect, which judges answer last; None if it cannot have it.
+
+    Overall offers the choices of the first aspect, by the same labels.
+    """
+    keys = [aspect.key for aspect in spec.aspects]
+    if spec.kind != RubricKind.PAIRWISE or OVERALL_NAME in keys or is_template(spec.placeholders) or wants_text(spec):
+        return None
+    (overall,) = OVERALL.aspects
+    overall = replace(spec.aspects[0], key=overall.key, name=overall.name, definition=overall.definition, reply_key="")
+    return replace(spec, aspects=(overall, *spec.aspects), output_order=(*spec.output_order, overall.key))
 
 
 def find_matching_builtin(spec: RubricSpec) -> RubricSpec | None:

@@ -53,6 +53,7 @@ from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 ORDER_LABELS = ((ShownOrder.AS_STORED, "A first"), (ShownOrder.SWAPPED, "B first"))
 RUNS_SHOWN = 5
@@ -302,13 +303,15 @@ def judges(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     archived = "archived" in request.GET
     all_judges = Judge.objects.filter(evaluation=evaluation)
     listed = (all_judges.archived() if archived else all_judges.current()).select_related(*JUDGE_RELATIONS)
-    page = paginate(request, listed)
+    sorting = parse_sorting(request, SortColumn("created"), SortColumn("name", "name"))
+    page = paginate(request, listed, sorting=sorting)
     latest = Run.objects.filter(judge__in=page.rows).order_by().values("judge").annotate(latest=Max("pk"))
     runs = Run.objects.filter(pk__in=[row["latest"] for row in latest])
     context = {
         "page": "judges",
         "evaluation": evaluation,
         "judges": page,
+        "sorting": sorting,
         "latest_runs": {run.judge_id: run for run in runs.select_related("judge__endpoint")},
         "archived": archived,
         "any_archived": all_judges.archived().exists(),

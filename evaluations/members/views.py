@@ -35,6 +35,7 @@ from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def render_members(
     request: AuthenticatedRequest, evaluation: Evaluation, form: MembersForm, status: int = 200
 ) -> HttpResponse:
     user = request.user
-    page = paginate(request, evaluation.memberships.select_related("user"))
+    sorting = parse_sorting(request, SortColumn("joined"), SortColumn("name", "user__username"))
+    page = paginate(request, evaluation.memberships.select_related("user"), sorting=sorting)
     owns = is_allowed(user, Action.OWN, evaluation)
     invitees = list_invitees(user).filter(memberships__evaluation=evaluation, is_active=True).exclude(pk=user.pk)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
@@ -133,6 +135,7 @@ def render_members(
         "page": "members",
         "evaluation": evaluation,
         "members": page,
+        "sorting": sorting,
         "done": work_by_member(evaluation, page.rows) if sees_all else {},
         "form": form,
         "roles": ROLE_CHOICES,

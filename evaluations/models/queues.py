@@ -80,7 +80,7 @@ class Queue(Row):
     seed = models.BigIntegerField(default=0)
     # Whether only people who were given its comparisons by name meet them.
     assigned_only = models.BooleanField(default=False)
-    closed_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)  # when it was archived
 
     class Meta:
         constraints = [

@@ -39,14 +39,20 @@ def write_pause_seconds(seconds: float) -> float:
 
 
 @contextmanager
-def transaction_in_turn() -> Iterator[None]:
+def transaction_in_turn(*, waits_for_disk: bool = True) -> Iterator[None]:
     """Open a transaction; on SQLite the threads of a process wait for each other in order.
 
     SQLite lets those who wait for its one lock try again by chance, and among fifty some never have their
     turn. Here the threads of the process wait in front of it instead; on PostgreSQL nobody does.
+
+    ``waits_for_disk``: False where a crash of PostgreSQL may lose the last half second of it, but never a part of it.
     """
-    if connection.vendor != "sqlite" or connection.in_atomic_block:
+    is_outermost = not connection.in_atomic_block
+    if connection.vendor != "sqlite" or not is_outermost:
         with transaction.atomic():
+            if is_outermost and not waits_for_disk:
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL synchronous_commit TO OFF")
             yield
         return
     with SQLITE_WRITE_LOCK, transaction.atomic():

@@ -49,6 +49,7 @@ from evaluations.reviews.queues.selectors import count_assigned_to
 from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 @require_safe
@@ -56,11 +57,13 @@ def evaluations(request: AuthenticatedRequest) -> HttpResponse:
     user = request.user
     own = Evaluation.objects.of(user)
     archived = "archived" in request.GET
-    page = paginate(request, own.archived() if archived else own.current(), newest_first=True)
+    sorting = parse_sorting(request, SortColumn("created", descending=True), SortColumn("name", "name"))
+    page = paginate(request, own.archived() if archived else own.current(), sorting=sorting)
     context = {
         "page": "evaluations",
         "rows": list_evaluation_rows(page.rows, user),
         "page_of_rows": page,
+        "sorting": sorting,
         "archived": archived,
         "any_archived": own.archived().exists(),
         "may_create": has_right(user, Right.CREATE_EVALUATIONS),
@@ -182,9 +185,10 @@ def evaluation_delete(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 def activity(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     events_of_evaluation = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
-    page = paginate(request, events_of_evaluation, newest_first=True)
+    sorting = parse_sorting(request, SortColumn("when", descending=True))
+    page = paginate(request, events_of_evaluation, sorting=sorting)
     rows = [(event, describe_event(event), list(list_event_changes(event))) for event in page.rows]
-    context = {"page": "activity", "evaluation": evaluation, "rows": rows, "page_of_rows": page}
+    context = {"page": "activity", "evaluation": evaluation, "rows": rows, "page_of_rows": page, "sorting": sorting}
     return render(request, "activity/activity.html", context)
 
 

@@ -17,6 +17,7 @@ from evaluations.judge_prompts.builtin_rubrics import (
     REFERENCE_METRIC_NAME,
     build_reference_metric,
     find_matching_builtin,
+    put_overall_first,
 )
 from evaluations.judge_prompts.placeholders import find_unplaced_fields, is_template
 from evaluations.models.comparisons import Query
@@ -76,6 +77,12 @@ def get_current_builtin(version: RubricVersion) -> RubricSpec | None:
     return replace(
         use_known_aspect_names(version.rubric.evaluation, current), few_shot=spec.few_shot or current.few_shot
     )
+
+
+def get_spec_with_overall(version: RubricVersion) -> RubricSpec | None:
+    """The version's rubric with Overall as its first aspect; None if it cannot have it."""
+    spec = put_overall_first(version.spec()) if can_have_next_version(version.rubric) else None
+    return use_known_aspect_names(version.rubric.evaluation, spec) if spec else None
 
 
 def use_known_aspect_names(evaluation: Evaluation, spec: RubricSpec) -> RubricSpec:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -42,6 +42,7 @@ from evaluations.rubrics.selectors import (
     can_have_next_version,
     get_continuable_rubric_or_404,
     get_current_builtin,
+    get_spec_with_overall,
     list_rubrics_with_counts,
     list_versions,
     missing_placeholder_warnings,
@@ -50,6 +51,7 @@ from evaluations.rubrics.services import create_builtin_rubric, create_next_vers
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 def render_editor(
@@ -136,6 +138,7 @@ def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         "judges": list(version.judges.current().order_by("name")),
         "can_be_continued": can_have_next_version(shown_rubric),
         "warnings": missing_placeholder_warnings(evaluation, spec),
+        "offers_overall": version == versions[0] and get_spec_with_overall(version) is not None,
         "has_newer_text": version == versions[0] and get_current_builtin(version) is not None,
     }
     return render(request, "rubric/rubric.html", context)
@@ -165,13 +168,18 @@ def rubric_new(request: AuthenticatedRequest, slug: str) -> HttpResponse:
 
 
 NEXT_VERSION_TEMPLATE = "rubric_next/rubric_next.html"
+CHANGED_TEXTS: Final[Mapping[str, Callable[[RubricVersion], RubricSpec | None]]] = {
+    "builtin": get_current_builtin,
+    "overall": get_spec_with_overall,
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     """The editor; a POST with a ``step`` rearranges its lists or previews, any other writes the version.
 
-    ``?text=builtin`` starts from the current text of a built-in rubric instead of the latest version's.
+    ``?text=builtin`` starts from the current text of a built-in rubric instead of the latest version's,
+    ``?text=overall`` with Overall as the first aspect.
     """
     user = request.user
     rubric = get_continuable_rubric_or_404(user, slug, pk)
@@ -192,8 +200,9 @@ def rubric_next(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
         return f"{reverse('rubric', args=[slug, pk])}?version={version.number}"
 
     if request.method != "POST":
-        current = get_current_builtin(latest) if request.GET.get("text") == "builtin" else None
-        return open_editor(request, NEXT_VERSION_TEMPLATE, context, current or latest.spec())
+        change = CHANGED_TEXTS.get(request.GET.get("text", ""))
+        spec = (change(latest) if change else None) or latest.spec()
+        return open_editor(request, NEXT_VERSION_TEMPLATE, context, spec)
     return answer_editor(request, NEXT_VERSION_TEMPLATE, context, RubricKind(rubric.kind), write)
 
 
@@ -306,10 +315,12 @@ def render_paste(
 @require_safe
 def rubrics(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
+    sorting = parse_sorting(request, SortColumn("created"), SortColumn("name", "name"))
     context = {
         "page": "rubrics",
         "evaluation": evaluation,
-        "page_of_rows": paginate(request, list_rubrics_with_counts(evaluation)),
+        "page_of_rows": paginate(request, list_rubrics_with_counts(evaluation), sorting=sorting),
+        "sorting": sorting,
         "asked": Evaluation.objects.select_related("review_rubric").get(pk=evaluation.pk).review_rubric,
     }
     return render(request, "rubrics/rubrics.html", context)

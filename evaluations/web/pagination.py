@@ -7,6 +7,8 @@ from typing import Any, Final, Generic, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest
 
+from evaluations.web.sorting import OLDEST_FIRST, PAGE_PARAMETERS, Sorting
+
 PAGE_SIZE: Final = 50
 MAX_COUNTED: Final = 50_000
 PageRow = TypeVar("PageRow", bound=Model)
@@ -49,12 +51,14 @@ def count_bounded(rows: "QuerySet[Any, Any]") -> int:
     return rows.order_by()[: MAX_COUNTED + 1].count()
 
 
-def paginate(request: HttpRequest, rows: "QuerySet[PageRow, Any]", *, newest_first: bool = False) -> "Page[PageRow]":
-    """The rows after ``?after=<id>``, by ascending or descending id. A list of one page is not counted."""
+def paginate(
+    request: HttpRequest, rows: "QuerySet[PageRow, Any]", *, sorting: Sorting = OLDEST_FIRST
+) -> "Page[PageRow]":
+    """The rows after ``?after=<id>`` in this order. A list of one page is not counted."""
     listed = rows
     if after := parse_after(request):
-        rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": after})
-    read = list(rows.order_by("-pk" if newest_first else "pk")[: PAGE_SIZE + 1])
+        rows = sorting.select_after(rows, after)
+    read = list(sorting.order(rows)[: PAGE_SIZE + 1])
     page, has_next = read[:PAGE_SIZE], len(read) > PAGE_SIZE
     number = parse_first_number(request) if after else 1
     return Page(
@@ -83,8 +87,8 @@ def parse_after(request: HttpRequest, name: str = "after") -> int:
 def build_page_query(request: HttpRequest, after: int, name: str = "after", *, number: int = 1) -> str:
     """The query of another page: the filters, the row that it follows, and the position of its first row."""
     parameters = request.GET.copy()
-    for bound in ("after", "before", "from"):
-        parameters.pop(bound, None)
+    for name_of_page in PAGE_PARAMETERS:
+        parameters.pop(name_of_page, None)
     if after:
         parameters[name] = str(after)
     if after and number > 1:

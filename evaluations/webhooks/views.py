@@ -17,6 +17,7 @@ from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.forms import add_refusal
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import NEWEST_FIRST
 from evaluations.webhooks.forms import WebhookForm, WebhookKindsForm
 from evaluations.webhooks.requests import get_webhook_or_404
 from evaluations.webhooks.services import (
@@ -55,7 +56,7 @@ def render_webhook(
         "evaluation": row.evaluation,
         "webhook": row,
         "form": form,
-        "deliveries": paginate(request, row.deliveries.prefetch_related(attempts), newest_first=True),
+        "deliveries": paginate(request, row.deliveries.prefetch_related(attempts), sorting=NEWEST_FIRST),
         "secret": secret if secret_of == row.pk else "",
     }
     return render(request, "webhook/webhook.html", context, status=status)

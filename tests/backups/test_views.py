@@ -75,7 +75,7 @@ def test_an_owner_makes_one_in_the_background_and_takes_it(
 def test_the_page_asks_for_nothing_else_and_says_what_is_in_it(evaluation: Evaluation, owner: User) -> None:
     sent = {"written_as": "backup", "step": "look"}
     text = html_of(sign_in_client(owner).post(reverse("export_new", args=["study"]), sent))
-    assert "One ZIP with the texts and the files they came in" in text
+    assert "One zip file with the whole evaluation" in text
     assert "Back up</button>" in text
     for field in ("anonymised", "policy", "saved_filter", "shares"):
         assert f'name="{field}"' not in text
@@ -99,7 +99,7 @@ def test_whoever_does_not_own_it_neither_makes_nor_takes_one(
     assert address not in page(client, "exports")
     shown = page(client, "export", backup.pk)
     assert address not in shown
-    assert "owners of this evaluation alone download it" in shown
+    assert "so only owners can download it" in shown
 
 
 def test_an_owner_is_offered_it(evaluation: Evaluation, owner: User, backup: Export) -> None:
@@ -153,10 +153,10 @@ def test_while_it_is_written_the_page_has_an_end_in_sight(evaluation: Evaluation
     told = {"state": JobState.RUNNING, "position": 1_728_000_000, "total": 2_000_000_000, "begun_at": begun}
     Job.objects.filter(subject=backup.pk).update(**told)
     shown = " ".join(page(sign_in_client(owner), "export", backup.pk).split())
-    assert '<progress aria-label="How much is written" value="1728000000" max="2000000000">' in shown
+    assert '<progress aria-label="Export progress" value="1728000000" max="2000000000">' in shown
     assert "1,728,000,000 of 2,000,000,000 rows" in shown
     # 1,728,000,000 rows in 86,400 seconds are 20,000 a second; an hour that this test takes makes it 19,200.
-    assert re.search(r"(20,000|19,\d\d\d) a second", shown)
+    assert re.search(r"(20,000|19,\d\d\d) per second", shown)
 
 
 def test_what_is_missing_of_it_can_be_had_alone(evaluation: Evaluation, owner: User, backup: Export) -> None:
@@ -179,4 +179,4 @@ def test_a_program_of_the_owner_makes_and_takes_one(
     file = b"".join(asking.get(f"/evaluations/study/exports/{made['id']}/file").streaming_content)
     assert (told["state"], told["bytes"]) == ("done", len(file))
     refused = asking.post("/evaluations/study/exports", {"format": "backup", "anonymise": True})
-    assert (refused.status_code, "takes no filter and no option" in refused.json()["detail"]) == (422, True)
+    assert (refused.status_code, "Remove the filters and options" in refused.json()["detail"]) == (422, True)

@@ -98,6 +98,30 @@ def test_one_key_does_where_overall_is_the_only_aspect(
     assert len(study.reviews()) == 2
 
 
+def test_overall_added_to_a_rubric_is_the_first_key(
+    product: Product, browser: Browser, new_page: NewPage, tmp_path: Path
+) -> None:
+    """The judge of the earlier version has no overall choice; the others are compared."""
+    study = make_study(product, tmp_path, comparisons=4)
+    page = new_page(storage_state=study.person(browser, role="manager"))
+    page.goto(f"/e/{study.slug}/settings")
+    page.get_by_role("link", name="Ask for an overall choice first").click()
+    page.get_by_role("button", name="Save version").click()
+    page.goto(study.address)
+    first = shown(page)
+    expect(page.locator("[data-current]")).to_have_attribute("data-aspect", "overall")
+    for key in ("b", "Shift+T"):
+        page.keyboard.press(key)
+    assert checked(page) == ["B", *["tie"] * len(ASPECTS)]
+    page.keyboard.press("Enter")
+    expect_revealed(page)
+    page.keyboard.press("Enter")
+    expect_other_than(page, first)
+    expect_all_sent(page)
+    (review,) = study.reviews()
+    assert set(review["choices"]) == {"overall", *ASPECTS}
+
+
 def test_undo_after_the_reveal_takes_back_the_final_choices_only(review_page: Page) -> None:
     first = shown(review_page)
     choose_all(review_page)

@@ -68,7 +68,10 @@ def test_two_files_become_a_finished_run_with_results_in_few_clicks(page: Page, 
         user.click("Run a judge", page.get_by_role("link", name="Run a judge").first)
         page.wait_for_url(re.compile("/judges/runs/new"))
         user.see()
-        user.click("Other", page.get_by_text("Other", exact=True))
+        provider = page.get_by_role("link", name="Other", exact=True)
+        if not provider.is_visible():  # folded away where other tests have added endpoints
+            user.click("Add a provider", page.get_by_text("Add a provider", exact=True))
+        user.click("Other", provider)
         user.fill("Base URL", page.get_by_label("Base URL"), server.base_url)
         user.fill("API key", page.get_by_label("API key").first, "sk-test-key")
         user.click("Test", page.get_by_role("button", name="Test", exact=True))

@@ -24,7 +24,7 @@ from evaluations.models.runs import Call
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Score, Verdict
 from evaluations.reviews.queues.calibration import create_calibration
-from evaluations.reviews.queues.services import close_queue
+from evaluations.reviews.queues.services import archive_queue
 from evaluations.reviews.selectors import get_order_shown
 from evaluations.rubrics.services import add_rubric
 from evaluations.visibility import has_seen_verdicts
@@ -426,5 +426,5 @@ def test_in_a_calibration_that_goes_on_the_page_does_not_say_how_its_sides_are_s
     rater = Rater.objects.create(evaluation=evaluation, kind="human", name=reviewer.username, user=reviewer)
     make_review(rater, comparisons[0], ALL_A, shown=ShownOrder.SWAPPED)
     assert "with the sides swapped" not in page(client, reviewer, comparisons[0])
-    close_queue(made, None)
+    archive_queue(made, None)
     assert "with the sides swapped" in page(client, reviewer, comparisons[0])

@@ -155,9 +155,9 @@ def test_a_baseline_that_is_no_model_here_is_refused_by_name(
 ) -> None:
     make_comparison(evaluation)
     as_annotations = ("--format", "alpaca-eval", "--aspect", "clarity", "--out", str(tmp_path / "annotations.json"))
-    with pytest.raises(InputRefused, match="This evaluation has no model “gamma”"):
+    with pytest.raises(InputRefused, match="Unknown model “gamma”"):
         exported(evaluation, "clarity", "gamma")
-    with pytest.raises(CommandError, match="This evaluation has no model “gamma”"):
+    with pytest.raises(CommandError, match="Unknown model “gamma”"):
         call_command("export", "study", *as_annotations, "--baseline", "gamma")
     call_command("export", "study", *as_annotations, "--baseline", "beta")
     client.force_login(evaluation.memberships.get().user)

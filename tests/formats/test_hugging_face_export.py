@@ -124,7 +124,7 @@ def test_the_card_says_what_is_in_it_and_what_is_not(tmp_path: Path) -> None:
     assert "| safety | people | Krippendorff's alpha | 0.61 | 0.40 to 0.77 | 120 |" in body
     assert "| without a label | 1 |" in body
     assert "**`safety`**" in body
-    assert "2 people and 1 judge said" in body
+    assert "Annotated by 2 reviewers and 1 judge" in body
 
 
 def test_a_derived_choice_is_called_so() -> None:

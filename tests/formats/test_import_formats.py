@@ -60,6 +60,7 @@ ALPACA: dict[str, Any] = {"instruction": "Why?", "output_1": "x", "output_2": "y
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "AutoArena": ({"prompt": "Why?", "response": "x"}, "auto-arena"),
     "AutoArena with models": ({"prompt": "Why?", "response": "x", "model": "m"}, "auto-arena"),
+    "our responses without ids": ({"query": "Why?", "response": "x", "category": "c"}, "responses"),
     "responses with ids": ({"id": "q", "category": "c", "prompt": "Why?", "response": "x"}, UNKNOWN),
     "responses to messages": ({"id": "q", "messages": [], "response": "x"}, UNKNOWN),
     "responses with a score": ({"prompt": "Why?", "response": "x", "score": 4}, UNKNOWN),

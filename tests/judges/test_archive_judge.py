@@ -143,7 +143,7 @@ def test_the_page_archives_and_restores_and_the_list_shows_it_apart(owner: User,
 def test_whoever_imports_what_it_says_is_told_that_it_is_archived(evaluation: Evaluation) -> None:
     import_rows(evaluation, comparison_row())
     of_judge = {"rater": "file", "rater_kind": "judge"}
-    line = "The judge “file” is archived. Its answers are stored, but reports leave them out until you restore it."
+    line = "The judge “file” is archived. Reports leave its verdicts out until you restore it."
     assert line not in import_rows(evaluation, verdict_row(**of_judge)).summary.warnings
     archive_judge(evaluation.judges.get(name="file"), user=None)
     assert line in import_rows(evaluation, verdict_row(**of_judge, sample=1)).summary.warnings

@@ -51,7 +51,7 @@ def test_a_list_that_is_not_whole_says_so(
     client.force_login(root)
     assert "oldest of" not in client.get(reverse("endpoints")).content.decode()
     monkeypatch.setattr(endpoints_views, "MAX_RUNS_SHOWN", 1)
-    assert "The 1 oldest of 2." in client.get(reverse("endpoints")).content.decode()
+    assert "Oldest 1 of 2." in client.get(reverse("endpoints")).content.decode()
 
 
 def test_nobody_else_does(client: Client, run: Run) -> None:

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.django_db
 def test_postgresql_knows_how_much_was_filled_in() -> None:
     keep_autovacuum_away("evaluations_candidate")
     evaluation = make_evaluation()
-    names = [(evaluation.created_at, evaluation.pk, f"candidate {number}", "") for number in range(2_000)]
-    insert_many(Candidate, ("created_at", "evaluation_id", "name", "family"), names)
+    names = [(evaluation.created_at, evaluation.pk, f"candidate {number}", "", "") for number in range(2_000)]
+    insert_many(Candidate, ("created_at", "evaluation_id", "name", "first_name", "family"), names)
     refresh_statistics(Candidate, Call)
     assert expected_rows("evaluations_candidate") == Candidate.objects.count() == 2_000
 

@@ -33,7 +33,7 @@ from tests.helpers.page_text import html_of
 
 pytestmark = pytest.mark.django_db
 
-BEING_COUNTED = "Newer verdicts are being counted"
+BEING_COUNTED = "Newer verdicts are being added"
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_a_changed_report_is_served_with_its_time_until_a_newer_one_is_made(
     make_older(6)
     served = read_page(owner)
     at = ServedReport.objects.get().made_at
-    assert f"As of {at:%H:%M:%S}." in served
+    assert f">{at:%H:%M:%S}</time>." in served
     assert BEING_COUNTED in served
     refresh()
     after = read_page(owner)

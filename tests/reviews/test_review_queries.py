@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database, pytest.mark.usefi
 
 # The transaction of a step counts as two, and on PostgreSQL counting a label locks its comparison.
 LOCKS = int(connection.features.has_select_for_update)
-STEPS = {"page": 8, "ahead": 17, "draft": 5, "save": 29, "confirm": 19 + LOCKS}
+STEPS = {"page": 8, "ahead": 16, "draft": 5, "save": 29, "confirm": 19 + LOCKS}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.judges import Judge, find_rater_of_user
 from evaluations.models.users import User
 from evaluations.reviews.queues.calibration import create_calibration
-from evaluations.reviews.queues.services import close_queue
+from evaluations.reviews.queues.services import archive_queue
 from evaluations.reviews.selectors import draw_bit, get_order_shown
 from evaluations.reviews.services import get_review_rubric, save_final_choices, save_first_choices
 from evaluations.reviews.sheet import ReviewSheet, build_sheet
@@ -198,7 +198,7 @@ def test_what_stands_in_an_open_calibration_shows_no_judge_to_who_opens_it_by_it
     make_imported_votes(comparison, "gold", ALL_TIE, kind="gold")
     calibration = create_calibration(comparison.evaluation, name="Calibration", comparisons=[comparison.pk], user=None)
     assert sheet(owner, comparison).judge is None
-    close_queue(calibration, None)
+    archive_queue(calibration, None)
     assert sheet(owner, comparison).judge is not None
 
 

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import FIRST_LAYOUT, AspectSpec
-from evaluations.judge_prompts.builtin_rubrics import BUILTIN_RUBRICS, SIX_ASPECT
+from evaluations.exports.options import suggest_choice
+from evaluations.judge_prompts.builtin_rubrics import BUILTIN_RUBRICS, SIX_ASPECT, put_overall_first
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Rubric, RubricVersion
 from evaluations.rubrics.services import create_builtin_rubric
@@ -238,6 +239,40 @@ def test_only_owners_and_managers_write_versions(
     client.force_login(make_member(evaluation, role))
     assert client.post(address, {**values, "instructions": "Mine."}).status_code == 403
     assert newest().number == 1
+
+
+def test_overall_is_added_as_the_first_aspect_and_answered_last_by_judges(
+    client: Client, evaluation: Evaluation, address: str
+) -> None:
+    rubric = Rubric.objects.get(evaluation=evaluation)
+    page, settings = reverse("rubric", args=["study", rubric.pk]), reverse("evaluation_settings", args=["study"])
+    offer = f"{address}?text=overall"
+    assert all(offer in client.get(where).content.decode() for where in (page, settings))
+    client.post(address, form_of(client.get(offer).content))
+    spec = newest().spec()
+    assert [aspect.key for aspect in spec.aspects] == ["overall", *(aspect.key for aspect in SIX_ASPECT.aspects)]
+    assert spec.output_order == (*SIX_ASPECT.output_order, "overall")
+    evaluation.refresh_from_db()
+    assert evaluation.review_rubric == newest()
+    assert suggest_choice(evaluation) == ("overall", "")
+    assert not any(offer in client.get(where).content.decode() for where in (page, settings))
+    assert "aspects-7-key" not in form_of(client.get(offer).content)
+
+
+@pytest.mark.parametrize("name", [name for name in BUILTIN_RUBRICS if name != "six-aspect"])
+def test_overall_is_not_offered_where_it_is_there_already_or_responses_are_scored(
+    client: Client, evaluation: Evaluation, name: str
+) -> None:
+    version = create_builtin_rubric(evaluation, builtin=name, user=None)
+    assert "?text=overall" not in client.get(reverse("rubric", args=["study", version.rubric_id])).content.decode()
+
+
+def test_overall_offers_what_the_first_aspect_offers() -> None:
+    first = replace(SIX_ASPECT.aspects[0], offers_tie=False, labels={"A": "1", "B": "2"}, reply_key="useful")
+    spec = put_overall_first(replace(SIX_ASPECT, aspects=(first, *SIX_ASPECT.aspects[1:])))
+    assert spec is not None
+    overall = spec.aspects[0]
+    assert (overall.key, overall.offers_tie, overall.labels, overall.reply_key) == ("overall", False, first.labels, "")
 
 
 def test_a_built_in_rubric_of_the_first_layout_can_be_continued_with_the_current_text(

@@ -56,6 +56,7 @@ from evaluations.web.pagination import (
     parse_first_number,
 )
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 @require_http_methods(["GET", "HEAD"])
@@ -130,6 +131,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     form = build_filter_form(request, evaluation)
     cell = CellForm(request.GET) if "judge_choice" in request.GET else None
     filters = list_filters(form)
+    sorting = parse_sorting(request, SortColumn("number"))
     if form.errors:  # all comparisons are not what was asked for
         page, is_whole = Page[Comparison]([], is_first=True, first_page="", next_page=None), True
     elif cell:
@@ -137,7 +139,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         in_cell = filter_by_cell(request, evaluation, counted, cell)
         page, is_whole = paginate(request, select_list_columns(in_cell)), True
     else:
-        page, is_whole = build_page(request, evaluation, form, filters)
+        page, is_whole = build_page(request, evaluation, form, filters, descending=sorting.descending)
     people = list_reviewers(evaluation) if is_allowed(user, Action.MANAGE, evaluation) else []
     context = {
         "page": "comparisons",
@@ -145,6 +147,7 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "form": form,
         "cell": cell,
         "comparisons": page,
+        "sorting": sorting,
         "is_whole": is_whole,
         "rows": build_list_rows(user, evaluation, page, form.to_filter().text),
         "sees_judges": can_see_judges(user, evaluation),
@@ -173,22 +176,29 @@ def filter_by_form(comparisons: QuerySet[Comparison], evaluation: Evaluation, fo
 
 
 def build_page(
-    request: AuthenticatedRequest, evaluation: Evaluation, form: FilterForm, filters: Sequence[ComparisonFilter]
+    request: AuthenticatedRequest,
+    evaluation: Evaluation,
+    form: FilterForm,
+    filters: Sequence[ComparisonFilter],
+    *,
+    descending: bool,
 ) -> tuple[Page[Comparison], bool]:
     """A page of comparisons in either direction, and whether everything up to its end was searched."""
     after, before = parse_after(request), parse_after(request, "before")
     try:
         user = request.user
         search = reveal_found_comparisons(
-            user, evaluation, filters, after=before or after, size=PAGE_SIZE, backwards=bool(before)
+            user, evaluation, filters, after=before or after, size=PAGE_SIZE, backwards=bool(before) != descending
         )
     except InputRefused as refused:
         form.add_error(None, str(refused))
         search = FoundComparisons([], None)
-    rows = list(select_list_columns(Comparison.all_rows.filter(pk__in=search.ids)).order_by("pk"))
-    on, back = search.continues_after, rows[0].pk if rows else after + 1
+    found = select_list_columns(Comparison.all_rows.filter(pk__in=search.ids))
+    rows = list(found.order_by("-pk" if descending else "pk"))
+    step = -1 if descending else 1
+    on, back = search.continues_after, rows[0].pk if rows else after + step
     if before:
-        on, back = rows[-1].pk if rows else before - 1, search.continues_after or 0
+        on, back = rows[-1].pk if rows else before - step, search.continues_after or 0
     is_first = not after and not back if before else not after
     number = 1 if is_first else parse_first_number(request)
     previous_number = max(1, number - PAGE_SIZE)

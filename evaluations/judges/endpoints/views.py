@@ -52,6 +52,7 @@ from evaluations.models.judges import Endpoint, LocalServer
 from evaluations.web.forms import submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 SPENDING_ROWS_SHOWN: Final = 60
 
@@ -196,9 +197,11 @@ def endpoints(request: AuthenticatedRequest) -> HttpResponse:
     counted = Endpoint.objects.annotate(
         judge_count=Count("judges", distinct=True), price_count=Count("prices", distinct=True)
     )
+    sorting = parse_sorting(request, SortColumn("created"), SortColumn("name", "name"))
     context = {
         "page": "endpoints",
-        "endpoints": paginate(request, counted),
+        "endpoints": paginate(request, counted, sorting=sorting),
+        "sorting": sorting,
         "found": find_local_servers(),
         "runs": list_open_runs_of_site().order_by("pk")[:MAX_RUNS_SHOWN],
         "run_count": list_open_runs_of_site().count(),

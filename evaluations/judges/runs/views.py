@@ -54,6 +54,7 @@ from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 @never_cache
@@ -279,11 +280,13 @@ def find_selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[s
 def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
     listed = Run.objects.filter(evaluation=evaluation).select_related("judge__endpoint", "user")
-    page = paginate(request, listed, newest_first=True)
+    sorting = parse_sorting(request, SortColumn("started", descending=True))
+    page = paginate(request, listed, sorting=sorting)
     context = {
         "page": "runs",
         "evaluation": evaluation,
         "runs": page,
+        "sorting": sorting,
         "batches": group_runs_by_panel(page.rows),
         "has_judges": evaluation.judges.exists(),
         "has_comparisons": Comparison.objects.filter(evaluation=evaluation).exists(),

@@ -18,6 +18,7 @@ from evaluations.models.users import User
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import NEWEST_FIRST
 
 # More than a username has; SQLite refuses to search for much longer ones.
 MAX_SEARCHED = 200
@@ -107,7 +108,7 @@ def security_events(request: AuthenticatedRequest) -> HttpResponse:
     name = request.GET.get("account", "").strip().replace("\x00", "")
     person = find_account(name) if name else None
     events = list_security_events().none() if name and person is None else list_security_events(person)
-    page = paginate(request, events, newest_first=True)
+    page = paginate(request, events, sorting=NEWEST_FIRST)
     context = {
         "page": "accounts",
         "events": page.rows,

@@ -46,26 +46,32 @@ from evaluations.reviews.queues.selectors import (
     get_queue_statuses,
     get_queue_work,
     get_slot_statuses,
+    list_queues,
     list_slots,
 )
 from evaluations.reviews.queues.services import (
+    archive_queue,
     assign_queue_to_reviewers,
-    close_queue,
     create_queue,
+    delete_queue,
     find_reviewers,
     preview_queue,
-    reopen_queue,
+    restore_queue,
 )
 from evaluations.web.requests import AuthenticatedRequest
 
 operations = OperationRouter(tags=["queues"])
 
 
+class QueuePaging(PageQuery):
+    archived: bool = False
+
+
 @operations.get_one("/evaluations/{slug:slug}/queues", Scope.READ, QueuePage)
-def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> QueuePage:
-    """Queues, newest first, with the default queue."""
+def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[QueuePaging]) -> QueuePage:
+    """Current queues, or archived ones with `archived`, newest first, with the default queue."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    queues = Queue.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
+    queues = list_queues(evaluation, archived=paging.archived)
     rows, next_cursor = paginate_by_cursor(paging, queues, newest_first=True)
     statuses = get_queue_statuses(rows)
     return QueuePage(
@@ -140,21 +146,28 @@ def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body:
     return AssignedOut(assigned=assign_queue_to_reviewers(queue, people, request.user))
 
 
-@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/close", Scope.WRITE, QueueDetailOut)
-def close_review_queue(
+@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/archive", Scope.WRITE, QueueDetailOut)
+def archive_review_queue(
     request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
 ) -> QueueDetailOut:
-    """Close the queue to reviewers. Every review stays."""
-    close_queue(get_queue_or_404(request.user, slug, pk, Action.MANAGE), request.user)
+    """Archive the queue: reviewers no longer get it. Every review stays."""
+    archive_queue(get_queue_or_404(request.user, slug, pk, Action.MANAGE), request.user)
     return queue_detail_out(get_queue_or_404(request.user, slug, pk, Action.MANAGE))
 
 
-@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/reopen", Scope.WRITE, QueueDetailOut)
-def reopen_review_queue(
+@operations.do("/evaluations/{slug:slug}/queues/{int:pk}/restore", Scope.WRITE, QueueDetailOut)
+def restore_review_queue(
     request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None
 ) -> QueueDetailOut:
-    reopen_queue(get_queue_or_404(request.user, slug, pk, Action.MANAGE), request.user)
+    """Restore an archived queue."""
+    restore_queue(get_queue_or_404(request.user, slug, pk, Action.MANAGE), request.user)
     return queue_detail_out(get_queue_or_404(request.user, slug, pk, Action.MANAGE))
+
+
+@operations.remove("/evaluations/{slug:slug}/queues/{int:pk}", Scope.WRITE)
+def delete_review_queue(request: AuthenticatedRequest, slug: str, pk: int) -> None:
+    """Delete a queue in which nothing was reviewed."""
+    delete_queue(get_queue_or_404(request.user, slug, pk, Action.MANAGE), request.user)
 
 
 @operations.get_one("/evaluations/{slug:slug}/queues/{int:pk}/calibration", Scope.READ, CalibrationPage)
@@ -203,7 +216,7 @@ def queue_out(status: QueueStatus) -> QueueOut:
     return serialize_row(
         QueueOut,
         queue,
-        is_closed=queue.closed_at is not None,
+        archived=queue.closed_at is not None,
         comparisons=status.comparisons,
         reviews=status.reviews,
         people=status.people,

@@ -28,13 +28,12 @@ from evaluations.reviews.queues.reservations import (
     reserve_again,
 )
 from evaluations.reviews.queues.sql import (
-    SELECT_ASSIGNED,
     SELECT_CALIBRATION_OFFERS,
     SELECT_DEFAULT_QUEUE_OFFERS,
     SELECT_QUEUE_OFFERS,
-    SELECT_STARTED_REVIEWS,
     ItemOffer,
     NextRequest,
+    OwnWork,
     QueueStock,
     advance_progress,
     insert_reservation_sql,
@@ -43,6 +42,7 @@ from evaluations.reviews.queues.sql import (
     mark_items_reached,
     select_calibrations,
     select_offers,
+    select_own_work,
     take_offered_item,
 )
 from evaluations.verdicts.judge_choices import load_judge_choices
@@ -53,7 +53,7 @@ def reserve_from_default_queue(request: NextRequest) -> int | None:
     progress = get_or_create_progress(request.rater.pk, request.version_id)
     if progress.reached == END_OF_QUEUE:
         return None
-    with transaction_in_turn():
+    with transaction_in_turn(waits_for_disk=False):
         reached = lock_progress(progress)
         offer, first_open = take_first_offer(request, SELECT_DEFAULT_QUEUE_OFFERS, request.version_id, reached)
         has_drawn = False
@@ -71,7 +71,7 @@ def reserve_from_queue(request: NextRequest, queue: Queue) -> int | None:
         return None
     calibrates = queue.kind == QueueKind.CALIBRATION
     statement = SELECT_CALIBRATION_OFFERS if calibrates else SELECT_QUEUE_OFFERS
-    with transaction_in_turn():
+    with transaction_in_turn(waits_for_disk=False):
         reached = lock_progress(progress)
         offer, first_open = take_first_offer(request, statement, queue.pk, reached, takes_slot=not calibrates)
         if offer is not None:
@@ -147,12 +147,13 @@ def reserve_next_comparison(
 
 def try_sources_in_turn(request: NextRequest, open_queues: Sequence[Queue]) -> Iterator[int | None]:
     """One comparison or None from each source, in order of priority."""
-    yield resume_started(request)
+    started, assigned = select_own_work(request)
+    yield resume_started(request, started)
     queues = [queue for queue in open_queues if not queue.assigned_only]
     for calibration in select_calibrations(queues):
         yield resume_calibration(request, calibration)
         yield reserve_from_queue(request, calibration)
-    yield take_assigned(request)
+    yield renew_first(request, Assignment.objects.filter(pk=assigned[0].assignment_id)) if assigned else None
     for review_queue in (queue for queue in queues if queue.kind == QueueKind.REVIEW):
         yield reserve_from_queue(request, review_queue)
     yield reserve_from_default_queue(request)
@@ -163,16 +164,13 @@ def try_sources_in_turn(request: NextRequest, open_queues: Sequence[Queue]) -> I
     yield reserve_skipped(request)
 
 
-def resume_started(request: NextRequest) -> int | None:
+def resume_started(request: NextRequest, started: Sequence[OwnWork]) -> int | None:
     """A review that the rater started or must confirm, even if its slot was taken in the meantime."""
-    with connection.cursor() as cursor:
-        cursor.execute(SELECT_STARTED_REVIEWS, [request.rater.pk, request.version_id])
-        rows = [row for row in cursor.fetchall() if row[0] not in request.exclude]
-    if not rows:
+    if not started:
         return None
-    comparison_id, assignment_id = rows[0]
-    renewed = renew_first(request, Assignment.objects.filter(pk=assignment_id)) if assignment_id else None
-    return renewed or int(comparison_id)
+    first = started[0]
+    renewed = renew_first(request, Assignment.objects.filter(pk=first.assignment_id)) if first.assignment_id else None
+    return renewed or first.comparison_id
 
 
 def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
@@ -181,14 +179,6 @@ def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
         rater=request.rater, item__slots__queue=calibration, state__in=UNFINISHED_STATES
     )
     return renew_first(request, assignments.exclude(item__comparison__in=request.exclude).order_by("pk"))
-
-
-def take_assigned(request: NextRequest) -> int | None:
-    """A comparison reserved for the rater, else the first one assigned to them."""
-    with connection.cursor() as cursor:
-        cursor.execute(SELECT_ASSIGNED, [request.rater.pk, request.version_id, len(request.exclude) + 1])
-        ids = [pk for pk, comparison in cursor.fetchall() if comparison not in request.exclude]
-    return renew_first(request, Assignment.objects.filter(pk=ids[0])) if ids else None
 
 
 def renew_first(request: NextRequest, assignments: "QuerySet[Assignment]") -> int | None:

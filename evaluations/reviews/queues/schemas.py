@@ -17,7 +17,7 @@ class QueueOut(Schema):
     random_percent: int
     reviews_wanted: int
     assigned_only: bool
-    is_closed: bool
+    archived: bool
     is_outdated: bool
     comparisons: int
     reviews: int

@@ -130,6 +130,19 @@ def get_queue_or_404(user: User, slug: str, pk: int, action: Action) -> Queue:
     return queue
 
 
+def list_queues(evaluation: Evaluation, *, archived: bool) -> "QuerySet[Queue]":
+    """The archived queues of the evaluation, or all others."""
+    queues = Queue.objects.filter(evaluation=evaluation, closed_at__isnull=not archived)
+    return queues.select_related("evaluation", "rubric_version__rubric")
+
+
+def is_queue_deletable(queue: Queue) -> bool:
+    """Whether nothing was reviewed in the queue, and nobody saw its known labels."""
+    has_reviews = Review.objects.filter(queue=queue).exists()
+    is_reviewed = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.DONE).exists()
+    return not (has_reviews or is_reviewed or queue.queue_progress.filter(result_seen_at__isnull=False).exists())
+
+
 def get_open_calibrations(evaluation: Evaluation) -> "QuerySet[Queue]":
     """The open calibrations of the current rubric version."""
     queues: QuerySet[Queue] = Queue.objects.filter(

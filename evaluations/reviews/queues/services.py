@@ -1,4 +1,4 @@
-"""What may be done with queues: create, assign, close, reopen."""
+"""What may be done with queues: create, assign, archive, restore, delete."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,6 +39,7 @@ from evaluations.reviews.queues.sampler import (
     rank_matching_items,
     refuse_invalid_plan,
 )
+from evaluations.reviews.queues.selectors import is_queue_deletable
 from evaluations.reviews.queues.sql import recount_taken, set_reviews_wanted
 
 ROWS_PER_STATEMENT: Final = 500
@@ -109,17 +110,22 @@ def create_queue(evaluation: Evaluation, name: str, plan: QueuePlan, *, user: Us
 
 
 @transaction.atomic
-def close_queue(queue: Queue, user: User | None) -> None:
-    """Close the queue: reviews that are begun stay with their reviewers, the rest is open to all."""
+def archive_queue(queue: Queue, user: User | None) -> None:
+    """Archive the queue: reviews that are begun stay with their reviewers, the rest is open to all."""
     default_queue = lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=True).update(closed_at=timezone.now()):
-        raise InputRefused(f"“{queue.name}” is already closed.")
+        raise InputRefused(f"“{queue.name}” is already archived.")
     queue.refresh_from_db()
+    release_items(queue, default_queue)
+    record_event("archived", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
+
+
+def release_items(queue: Queue, default_queue: DefaultQueue) -> None:
+    """Take back what the archived queue wants and has assigned."""
     open_items(queue, default_queue)
     assignments = Assignment.objects.filter(slot__queue=queue, state=AssignmentState.ASSIGNED)
     assignments.update(state=AssignmentState.EXPIRED)
     recount_taken("id IN (SELECT item_id FROM evaluations_queueslot WHERE queue_id = %s)", queue.pk)
-    record_event("closed queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
 
 
 def find_reviewers(evaluation: Evaluation, ids: Collection[int]) -> list[User]:
@@ -324,12 +330,11 @@ def get_open_assignments(rater: Rater) -> "QuerySet[Assignment]":
 
 
 @transaction.atomic
-def reopen_queue(queue: Queue, user: User | None) -> None:
-    """Reopen the queue, with its expired assignments."""
-    refuse_outdated_queue(queue)
+def restore_queue(queue: Queue, user: User | None) -> None:
+    """Bring the queue back, with its expired assignments."""
     default_queue = lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     if not Queue.objects.filter(pk=queue.pk, closed_at__isnull=False).update(closed_at=None):
-        raise InputRefused(f"“{queue.name}” is already open.")
+        raise InputRefused(f"“{queue.name}” is not archived.")
     queue.refresh_from_db()
     if queue.kind == QueueKind.REVIEW:
         open_items(queue, default_queue)
@@ -338,7 +343,22 @@ def reopen_queue(queue: Queue, user: User | None) -> None:
             items = list(expired.values_list("item", flat=True))
             expired.update(state=AssignmentState.ASSIGNED)
             recount_items(items)
-    record_event("reopened queue", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
+    record_event("restored", queue, user=user, evaluation=queue.evaluation, after={"name": queue.name})
+
+
+@transaction.atomic
+def delete_queue(queue: Queue, user: User | None) -> None:
+    """Delete a queue in which nothing was reviewed. Its comparisons stay, and so do open reservations of them."""
+    default_queue = lock_queue_and_progress(queue.rubric_version_id, queue.evaluation.reviews_wanted)
+    if not is_queue_deletable(queue):
+        raise InputRefused(f"“{queue.name}” has reviews. Archive it instead.")
+    Queue.objects.filter(pk=queue.pk, closed_at__isnull=True).update(closed_at=timezone.now())
+    release_items(queue, default_queue)
+    record_event("deleted", queue, user=user, evaluation=queue.evaluation, before={"name": queue.name})
+    Assignment.objects.filter(slot__queue=queue).update(slot=None)
+    QueueProgress.objects.filter(queue=queue).delete()
+    queue.slots.all().delete()
+    Queue.objects.filter(pk=queue.pk).delete()
 
 
 @transaction.atomic
@@ -347,7 +367,7 @@ def assign_queue_to_reviewers(queue: Queue, people: Sequence[User], user: User |
     if queue.kind != QueueKind.REVIEW:
         raise InputRefused("Every reviewer gets a calibration, so it can’t be assigned.")
     if queue.closed_at is not None:
-        raise InputRefused(f"“{queue.name}” is closed. Reopen it first.")
+        raise InputRefused(f"“{queue.name}” is archived. Restore it first.")
     refuse_outdated_queue(queue)
     lock_queue_of_version(queue.rubric_version_id, queue.evaluation.reviews_wanted)
     raters = [get_or_create_rater(person, queue.evaluation) for person in people]

@@ -334,20 +334,41 @@ def advance_progress(progress: QueueProgress, reached: int, first_open: int, *, 
             cursor.execute(UPDATE_PROGRESS, [first_open, progress.pk])
 
 
-SELECT_STARTED_REVIEWS: Final = """
-SELECT r.comparison_id, a.id FROM evaluations_review r
+# Reviews that were started, and the first assignments: reserved before assigned, as the words sort backward, and the
+# oldest first. An index has them in this order.
+SELECT_OWN_WORK: Final = """
+SELECT r.comparison_id, a.id, NULL, r.created_at FROM evaluations_review r
 LEFT JOIN evaluations_queueitem i ON i.rubric_version_id = r.rubric_version_id AND i.comparison_id = r.comparison_id
 LEFT JOIN evaluations_assignment a ON a.item_id = i.id AND a.rater_id = r.rater_id
 WHERE r.rater_id = %s AND r.rubric_version_id = %s AND r.state IN ('draft', 'first')
-ORDER BY r.created_at
+UNION ALL
+SELECT * FROM (
+  SELECT i.comparison_id, a.id, a.state, a.created_at
+  FROM evaluations_assignment a JOIN evaluations_queueitem i ON i.id = a.item_id
+  WHERE a.rater_id = %s AND a.state IN ('reserved', 'assigned') AND i.rubric_version_id = %s
+  ORDER BY a.state DESC, a.id LIMIT %s) AS held
 """
 
-# Reserved before assigned, as the words sort backward, and the oldest first: an index has them in this order.
-SELECT_ASSIGNED: Final = """
-SELECT a.id, i.comparison_id FROM evaluations_assignment a JOIN evaluations_queueitem i ON i.id = a.item_id
-WHERE a.rater_id = %s AND a.state IN ('reserved', 'assigned') AND i.rubric_version_id = %s
-ORDER BY a.state DESC, a.id LIMIT %s
-"""
+
+class OwnWork(NamedTuple):
+    """A comparison that a rater has started to review (``state`` is None) or that is reserved or assigned to them."""
+
+    comparison_id: int
+    assignment_id: int | None
+    state: str | None
+    created_at: object  # as the database writes it: only to be sorted by
+
+
+def select_own_work(request: NextRequest) -> tuple[list[OwnWork], list[OwnWork]]:
+    """The rater's started reviews, oldest first, and their reserved, then assigned comparisons."""
+    key = [request.rater.pk, request.version_id]
+    with connection.cursor() as cursor:
+        cursor.execute(SELECT_OWN_WORK, [*key, *key, len(request.exclude) + 1])
+        rows = [row for row in map(OwnWork._make, cursor.fetchall()) if row.comparison_id not in request.exclude]
+    started = sorted((row for row in rows if row.state is None), key=lambda row: row.created_at)  # type: ignore[arg-type,return-value]
+    held = sorted((row for row in rows if row.state), key=lambda row: (row.state != "reserved", row.assignment_id))
+    return started, held
+
 
 OPEN_QUEUE: Final = JoinedRow(Queue, "q")
 

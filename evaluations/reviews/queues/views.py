@@ -32,19 +32,23 @@ from evaluations.reviews.queues.selectors import (
     get_queue_statuses,
     get_queue_work,
     get_slot_statuses,
+    is_queue_deletable,
+    list_queues,
     list_slots,
 )
 from evaluations.reviews.queues.services import (
+    archive_queue,
     assign_queue_to_reviewers,
-    close_queue,
     create_queue,
+    delete_queue,
     preview_queue,
-    reopen_queue,
+    restore_queue,
 )
 from evaluations.web.forms import ReviewersForm, submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
 from evaluations.web.requests import AuthenticatedRequest
+from evaluations.web.sorting import SortColumn, parse_sorting
 
 
 @never_cache
@@ -113,6 +117,7 @@ def queue_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
         "work": get_queue_work(queue),
         "page_of_rows": page,
         "rows": get_slot_statuses(page.rows),
+        "is_deletable": is_queue_deletable(queue),
         "people": list_reviewers(queue.evaluation)
         if is_open and is_allowed(user, Action.MANAGE, queue.evaluation)
         else [],
@@ -133,22 +138,32 @@ def queue_assign(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespo
 
 
 @require_POST
-def queue_close(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def queue_archive(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
     queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
-        close_queue(queue, user)
-        messages.success(request, f"“{queue.name}” closed. Its reviews are kept.")
+        archive_queue(queue, user)
+        messages.success(request, f"“{queue.name}” archived. Its reviews are kept.")
     return redirect("queue", slug, pk)
 
 
 @require_POST
-def queue_reopen(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+def queue_restore(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     user = request.user
     queue = get_queue_or_404(user, slug, pk, Action.MANAGE)
     with show_refusal(request):
-        reopen_queue(queue, user)
-        messages.success(request, f"“{queue.name}” reopened.")
+        restore_queue(queue, user)
+        messages.success(request, f"“{queue.name}” restored.")
+    return redirect("queue", slug, pk)
+
+
+@require_POST
+def queue_delete(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    queue = get_queue_or_404(request.user, slug, pk, Action.MANAGE)
+    with show_refusal(request):
+        delete_queue(queue, request.user)
+        messages.success(request, f"“{queue.name}” deleted.")
+        return redirect("queues", slug)
     return redirect("queue", slug, pk)
 
 
@@ -200,14 +215,18 @@ def suggest_queue_name(evaluation: Evaluation) -> str:
 @require_safe
 def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
-    queues = Queue.objects.filter(evaluation=evaluation).select_related("evaluation", "rubric_version__rubric")
-    page = paginate(request, queues, newest_first=True)
+    archived = "archived" in request.GET
+    sorting = parse_sorting(request, SortColumn("created", descending=True), SortColumn("name", "name"))
+    page = paginate(request, list_queues(evaluation, archived=archived), sorting=sorting)
     statuses = get_queue_statuses(page.rows)
     context = {
         "page": "queues",
         "evaluation": evaluation,
         "page_of_rows": page,
         "rows": [statuses[queue.pk] for queue in page.rows],
-        "default_queue": get_default_queue_status(evaluation),
+        "sorting": sorting,
+        "default_queue": None if archived else get_default_queue_status(evaluation),
+        "archived": archived,
+        "any_archived": archived or list_queues(evaluation, archived=True).exists(),
     }
     return render(request, "queues/queues.html", context)

@@ -31,7 +31,7 @@ from evaluations.reviews.queues.selectors import (
     get_open_calibrations,
     get_queue_statuses,
 )
-from evaluations.reviews.queues.services import close_queue
+from evaluations.reviews.queues.services import archive_queue
 from evaluations.reviews.services import save_first_choices, undo_last_step
 from evaluations.rubrics.services import add_rubric
 from evaluations.visibility import visible_comparisons
@@ -137,7 +137,7 @@ def test_what_is_in_an_open_calibration_is_wanted_only_once_it_is_closed(evaluat
     )
     assert (default_queue.reviews, default_queue.wanted, default_queue.calibrating) == (2, 3, 2)
     assert (progress.reviews, progress.wanted, progress.calibrating) == (1, 2, 1)
-    close_queue(calibration, owner)
+    archive_queue(calibration, owner)
     default_queue, (_, progress) = (
         get_default_queue_status(evaluation),
         get_queue_statuses(Queue.objects.order_by("pk")).values(),

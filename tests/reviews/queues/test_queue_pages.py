@@ -19,6 +19,7 @@ from evaluations.models.users import User
 from evaluations.reviews.services import save_first_choices
 from evaluations.rubrics.services import create_next_version
 from tests.factories.evaluations import make_comparison, make_member, make_user
+from tests.factories.queue_state import take_next_comparison
 from tests.factories.verdicts import ALL_A
 from tests.helpers.page_text import html_of
 
@@ -204,19 +205,28 @@ def test_its_comparisons_are_paged_and_its_queries_do_not_grow(client: Client, e
     assert re.findall(r'data-label="#">(\d+)<', second) == ["51", "52", "53", "54", "55"]
 
 
-def test_it_is_closed_and_reopened_and_both_are_recorded(client: Client, filled: Evaluation) -> None:
+def test_it_is_archived_and_restored_and_both_are_recorded(client: Client, filled: Evaluation) -> None:
     made = make(client)
-    client.post(reverse("queue_close", args=["study", made.pk]))
+    client.post(reverse("queue_archive", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is not None
-    assert "Closed to reviewers on" in page(client, "queue", made.pk)
-    client.post(reverse("queue_reopen", args=["study", made.pk]))
+    assert "Reviewers no longer get it" in page(client, "queue", made.pk)
+    address = reverse("queue", args=["study", made.pk])
+    assert address not in (listed := page(client, "queues"))
+    assert "Show archived queues" in listed
+    assert "All queues are archived" in listed
+    listed = page(client, "queues", archived="")
+    assert address in listed
+    assert "Default queue" not in listed
+    client.post(reverse("queue_restore", args=["study", made.pk]))
     made.refresh_from_db()
     assert made.closed_at is None
     verbs = list(
         Event.objects.filter(object_type="queue", object_id=made.pk).order_by("pk").values_list("verb", flat=True)
     )
-    assert verbs == ["created queue", "closed queue", "reopened queue"]
+    assert verbs == ["created queue", "archived", "restored"]
+    assert address in (listed := page(client, "queues"))
+    assert "archived" not in listed
 
 
 def ask_by_another_version(evaluation: Evaluation) -> None:
@@ -237,10 +247,31 @@ def test_with_another_version_of_the_rubric_a_queue_is_over(client: Client, fill
     text = page(client, "queue", made.pk)
     assert "it was created for version 1 of" in text
     assert reverse("queue_assign", args=["study", made.pk]) not in text
-    for name, given in (("queue_assign", {"people": [ann.pk]}), ("queue_close", {}), ("queue_reopen", {})):
+    for name, given in (("queue_assign", {"people": [ann.pk]}), ("queue_archive", {}), ("queue_restore", {})):
         said = html_of(client.post(reverse(name, args=["study", made.pk]), given, follow=True))
-        assert ("was created for another rubric version" in said) == (name != "queue_close")
-    assert reverse("queue_reopen", args=["study", made.pk]) not in page(client, "queue", made.pk)
+        assert ("was created for another rubric version" in said) == (name == "queue_assign")
+    assert ">outdated<" in page(client, "queues")
+
+
+def test_a_queue_without_reviews_is_deleted_from_its_page(client: Client, filled: Evaluation) -> None:
+    made = make(client)
+    assert "Delete</button>" in page(client, "queue", made.pk)
+    answer = html_of(client.post(reverse("queue_delete", args=["study", made.pk]), follow=True))
+    assert "“First look” deleted." in answer
+    assert "No queues yet" in answer
+    event = Event.objects.get(object_type="queue", verb="deleted")
+    assert (event.object_id, event.before) == (made.pk, {"name": "First look"})
+
+
+def test_a_queue_with_a_review_is_not_deleted(client: Client, filled: Evaluation, owner: User) -> None:
+    made = make(client)
+    comparison = take_next_comparison(owner, filled)
+    assert comparison is not None
+    save_first_choices(owner, Comparison.objects.get(pk=comparison), choices=ALL_A, version=0)
+    assert "Delete</button>" not in page(client, "queue", made.pk)
+    answer = html_of(client.post(reverse("queue_delete", args=["study", made.pk]), follow=True))
+    assert "“First look” has reviews. Archive it instead." in answer
+    assert Queue.objects.filter(pk=made.pk).exists()
 
 
 @pytest.mark.parametrize("name", ["evaluation_settings", "rubric_next"])
@@ -258,7 +289,7 @@ def test_what_another_rubric_would_end_is_said_before(client: Client, filled: Ev
     assert "Changing the rubric closes" not in page(client, name, *where)
 
 
-@pytest.mark.parametrize("name", ["queue_assign", "queue_close", "queue_reopen"])
+@pytest.mark.parametrize("name", ["queue_assign", "queue_archive", "queue_restore", "queue_delete"])
 def test_only_owners_and_managers_change_a_queue(client: Client, filled: Evaluation, name: str) -> None:
     made = make(client)
     client.force_login(make_member(filled, Role.ADJUDICATOR))

@@ -14,7 +14,8 @@ from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation, move_to_archive
 from evaluations.models.comparisons import Comparison, Query
 from evaluations.models.evaluations import Evaluation, Event
-from evaluations.models.queues import Assignment, Queue, QueueItem
+from evaluations.models.judges import get_or_create_rater
+from evaluations.models.queues import Assignment, Queue, QueueItem, QueueProgress
 from evaluations.models.users import User
 from evaluations.models.verdicts import Label, Review, Verdict
 from evaluations.reviews.queues import calibration
@@ -26,9 +27,10 @@ from evaluations.reviews.queues.sampler import QueuePlan
 from evaluations.reviews.queues.selectors import get_queue_statuses
 from evaluations.reviews.queues.services import (
     AssignmentCount,
+    archive_queue,
     assign_comparisons,
     assign_queue_to_reviewers,
-    close_queue,
+    delete_queue,
     preview_queue,
 )
 from evaluations.reviews.services import save_first_choices, skip_comparison
@@ -247,13 +249,13 @@ def test_pairs_of_candidates_are_strata_too(evaluation: Evaluation) -> None:
     assert {(pk, probability) for pk, _, probability in slots_of(made)} == {(one.pk, 0.25), (other.pk, 1.0)}
 
 
-def test_a_queue_wants_its_own_number_of_reviews_until_it_is_closed(owner: User, evaluation: Evaluation) -> None:
+def test_a_queue_wants_its_own_number_of_reviews_until_it_is_archived(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 3)
     queue_of_two = by_random(evaluation, 1, reviews_wanted=2)
     others = [make_member(evaluation, Role.REVIEWER) for _ in range(2)]
     assert [save_next(one, evaluation).comparison_id for one in (owner, others[0])] == [made[0].pk] * 2
     assert take_next_comparison(others[1], evaluation) == made[1].pk
-    close_queue(queue_of_two, owner)
+    archive_queue(queue_of_two, owner)
     assert set(QueueItem.objects.values_list("wanted", flat=True)) == {1}
     change_evaluation(evaluation, {"reviews_wanted": 3}, user=owner)
     assert save_next(others[1], evaluation).comparison_id == made[1].pk
@@ -279,17 +281,48 @@ def test_by_name_with_as_many_reviews_as_people_everyone_gets_all(evaluation: Ev
     assert Assignment.objects.count() == 6
 
 
-def test_closing_gives_back_what_was_given_by_name_and_not_begun(owner: User, evaluation: Evaluation) -> None:
+def test_archiving_gives_back_what_was_given_by_name_and_not_begun(owner: User, evaluation: Evaluation) -> None:
     made = comparisons(evaluation, 2)
     ann = make_member(evaluation, Role.REVIEWER)
     named = by_random(evaluation, 2, audience=QueueAudience.SPLIT, people=[ann])
     save_next(ann, evaluation)
     assert take_next_comparison(owner, evaluation) is None
-    close_queue(named, owner)
+    archive_queue(named, owner)
     assert take_next_comparison(owner, evaluation) == made[1].pk
-    with pytest.raises(InputRefused, match="already closed"):
-        close_queue(named, owner)
-    assert Event.objects.filter(verb="closed queue").count() == 1
+    with pytest.raises(InputRefused, match="already archived"):
+        archive_queue(named, owner)
+    assert Event.objects.filter(verb="archived", object_type="queue").count() == 1
+
+
+def test_deleting_a_queue_leaves_its_comparisons_and_what_was_opened_of_them(
+    owner: User, evaluation: Evaluation
+) -> None:
+    made = comparisons(evaluation, 3)
+    ann = make_member(evaluation, Role.REVIEWER)
+    named = by_random(evaluation, 3, audience=QueueAudience.SPLIT, people=[ann], reviews_wanted=1)
+    assert take_next_comparison(ann, evaluation) == made[0].pk
+    assert take_next_comparison(owner, evaluation) is None
+    delete_queue(named, owner)
+    assert not Queue.objects.exists()
+    assert_counters_are_right(evaluation)
+    assert take_next_comparison(owner, evaluation) in {one.pk for one in made}
+    review = save_first_choices(ann, made[0], choices=ALL_A, version=0)
+    assert (review.selection_method, review.queue) == (SelectionMethod.RANDOM, None)
+    assert_counters_are_right(evaluation)
+
+
+def test_a_calibration_whose_result_was_seen_is_not_deleted(owner: User, evaluation: Evaluation) -> None:
+    """Everyone who saw it knows its labels, also where they skipped every comparison."""
+    calibration = by_random(evaluation, 1) if comparisons(evaluation, 1) else None
+    assert calibration is not None
+    QueueProgress.objects.create(
+        rater=get_or_create_rater(owner, evaluation),
+        rubric_version_id=calibration.rubric_version_id,
+        queue=calibration,
+        result_seen_at=calibration.created_at,
+    )
+    with pytest.raises(InputRefused, match="Archive it instead"):
+        delete_queue(calibration, owner)
 
 
 def test_what_is_given_by_name_comes_before_the_default_queue_and_counts_as_selected_by_hand(

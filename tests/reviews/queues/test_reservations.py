@@ -24,8 +24,8 @@ from evaluations.reviews.queues.items import ensure_queue_is_filled, fill_defaul
 from evaluations.reviews.queues.next_comparison import reserve_next_comparison
 from evaluations.reviews.queues.reservations import release_expired_reservations
 from evaluations.reviews.queues.services import (
+    archive_queue,
     assign_comparisons,
-    close_queue,
     release_departed_reservations,
 )
 from evaluations.reviews.queues.sql import read_queue_stock
@@ -98,7 +98,7 @@ class Study:
             if read_queue_stock(self.evaluation) and QueueItem.objects.filter(drawn=False, taken=0).exists():
                 self.make_queue(who, which)
         elif deed == "close" and (made := self.evaluation.queues.filter(closed_at=None).first()) is not None:
-            close_queue(made, None)
+            archive_queue(made, None)
         elif deed == "go" and person != self.people[0]:
             here = person.memberships.filter(evaluation=self.evaluation, role=Role.REVIEWER).exists()
             set_role(self.evaluation, person, Role.VIEWER if here else Role.REVIEWER, by=None)
@@ -422,5 +422,5 @@ def test_what_was_held_when_its_calibration_was_made_gives_its_place_back(
 
 def test_a_closed_calibration_takes_nothing_in(evaluation: Evaluation, people: list[User]) -> None:
     (one,) = made(evaluation, 1)
-    close_queue(calibration_of(evaluation, one), None)
+    archive_queue(calibration_of(evaluation, one), None)
     assert save(people[0], one).selection_method == SelectionMethod.BY_HAND

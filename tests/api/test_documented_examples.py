@@ -1,4 +1,4 @@
-"""The examples of the README do what it says, on a server that runs."""
+"""The examples of docs/api.md do what it says, on a server that runs."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.helpers.api_client import token_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
-README: Final = (Path(__file__).parents[2] / "README.md").read_text()
+DOCUMENT: Final = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 ROW: Final = {
     "query_id": "1",
     "query": "What is 2 + 2?",
@@ -31,7 +31,7 @@ ROW: Final = {
 
 
 def example(language: str) -> str:
-    part = README[README.index("## From a program") :]
+    part = DOCUMENT[DOCUMENT.index("## A first script") :]
     found = re.search(rf"```{language}\n(.*?)```", part, re.DOTALL)
     assert found
     return found[1]
