@@ -6,8 +6,8 @@ from uuid import UUID
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut
-from evaluations.api.serializers import serialize_person, serialize_row
+from evaluations.api.schemas import UserOut
+from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.domain.choices import Choice, LabelSource
 from evaluations.domain.roles import RaterKind
 from evaluations.models.verdicts import Adjudication
@@ -61,7 +61,7 @@ class AdjudicationOut(Schema):
     choice: Choice
     category: str = Field(description="the reason chosen from the list, or empty")
     reason: str = Field(description="a note, or empty")
-    by: PersonOut
+    by: UserOut
     version: int
     changed_at: datetime
     batch: UUID | None = Field(description="undo it by this; null once it was changed")
@@ -116,4 +116,4 @@ def serialize_vote_row(row: VoteRow, aspects: Sequence[str]) -> VoteRowOut:
 
 
 def serialize_adjudication(row: Adjudication) -> AdjudicationOut:
-    return serialize_row(AdjudicationOut, row, aspect=row.aspect.key, by=serialize_person(row.user))
+    return serialize_row(AdjudicationOut, row, aspect=row.aspect.key, by=serialize_user(row.user))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import AspectKey, NoteText, PersonOut, RowId, StrictIn, VersionNumber
+from evaluations.api.schemas import AspectKey, NoteText, RowId, StrictIn, UserOut, VersionNumber
 from evaluations.api.vote_table import AdjudicationOut, LabelOut
 from evaluations.disagreements.services import MAX_REASON_LENGTH
 from evaluations.domain.choices import Choice
@@ -73,7 +73,7 @@ class AspectQuestionOut(Schema):
 
 class CommentOut(Schema):
     id: int
-    person: PersonOut
+    author: UserOut
     aspect: str | None
     text: str = Field(description="empty if deleted")
     is_withdrawn: bool

@@ -141,7 +141,7 @@ def test_a_program_gets_a_problem_document(visitor: Client, address: str, status
 def test_a_full_disk_is_507_on_a_page(visitor: Client) -> None:
     answer = visitor.get("/full")
     assert answer.status_code == 507
-    assert "Nothing was stored" in answer.content.decode()
+    assert "Nothing was saved" in answer.content.decode()
 
 
 @pytest.fixture
