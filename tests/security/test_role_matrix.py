@@ -33,9 +33,9 @@ PAGES: Final[Mapping[Action, str]] = {
     Action.REVIEW: "checklist review_reopen review_confirm review_draft review_save review_skip review_span "
     "review_span_change review_span_remove review_undo",
     Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
-    "evaluation_restore evaluation_settings export_cancel model_families import_cancel column_mapping column_mapping_forget "
-    "imports imports_store imports_undo import_store import_undo judge_archive judge_new judge_restore judge_test "
-    "pairs queue_archive queue_delete queue_new "
+    "evaluation_restore evaluation_settings export_cancel model_families import_cancel column_mapping "
+    "column_mapping_forget imports imports_store imports_undo import_store import_undo judge_archive judge_new "
+    "judge_restore judge_test pairs queue_archive queue_delete queue_new "
     "queue_restore queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
     "run_new_test run_delete judge_delete "
     "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "

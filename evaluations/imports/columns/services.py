@@ -117,7 +117,7 @@ def apply_mapping(importing: Import, mapped: ReadOptions, *, user: User | None) 
     check_waiting_again(importing)
 
 
-def remember_column_mappingping(importing: Import) -> None:
+def remember_import_mapping(importing: Import) -> None:
     """Remember the mapping of this import for files with the same columns."""
     with importing.file.open("rb") as file:
         columns = read_column_names(cast(BinaryIO, file), importing.file_name)
