@@ -22,7 +22,7 @@ class ShownOrderOut(Schema):
 class VoteCellOut(Schema):
     aspect: str
     choices: list[Choice]
-    first: Choice | None = Field(description="a person's own, where the final one differs")
+    first: Choice | None = Field(description="the reviewer's first choice, if the final one differs")
     inconsistent: bool
     orders: list[ShownOrderOut]
     note: str
@@ -49,7 +49,7 @@ class VoteRowOut(Schema):
 
 class LabelOut(Schema):
     aspect: str
-    choice: Choice | None = Field(description="null where the votes are split")
+    choice: Choice | None = Field(description="null if the votes are split")
     source: LabelSource
     votes: dict[str, int]
     by: str
@@ -64,8 +64,8 @@ class AdjudicationOut(Schema):
     by: UserOut
     version: int
     changed_at: datetime
-    batch: UUID | None = Field(description="undo it by this; null once it was changed")
-    in_bulk: bool = Field(description="accepted as the majority, with others at once")
+    batch: UUID | None = Field(description="version for undoing it; null once it was changed")
+    in_bulk: bool = Field(description="accepted as the majority in bulk")
 
 
 class VoteTableOut(Schema):

@@ -98,9 +98,9 @@ class ResolveIn(StrictIn):
 
 
 class BulkResultOut(Schema):
-    batch: UUID = Field(description="undo all of it by this")
+    batch: UUID = Field(description="for undoing all of it")
     aspects: int = Field(description="how many were changed")
-    remaining: int = Field(description="how many are left: repeat the request")
+    remaining: int = Field(description="how many are left; repeat the request to continue")
 
 
 class UndoIn(StrictIn):

@@ -166,7 +166,7 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
         assert f">{told}</span>" in shown
     apart = shown.partition("Judge-first reviews")[2].partition("</details>")[0]
     assert "2 scores, excluded elsewhere" in apart
-    assert 'scorer <span class="report-against">vs. mean of these people' in apart
+    assert 'scorer <span class="report-against">vs. mean of these reviewers' in apart
     assert "Human scores of single responses follow the rules for votes." in page(owner, "scores")
 
 

@@ -118,7 +118,7 @@ def test_an_error_that_another_one_hides_is_found() -> None:
 def test_a_page_without_its_database_says_when_to_come_back(visitor: Client, page: str) -> None:
     answer = visitor.get(page)
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "The database does not answer right now." in answer.content.decode()
+    assert "The database is not responding." in answer.content.decode()
     assert 'href="/"' in answer.content.decode()
 
 
