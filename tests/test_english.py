@@ -24,7 +24,7 @@ FORBIDDEN: Final = {
     "not yours to do": r"\byours to do\b",
     "nobody": r"\b(Nobody|None of them) (has|have|is|are)\b",
     "whoever": r"\b(whoever|whatever|wherever)\b",
-    "people who rate": r"\b(majority|verdicts|votes|scores) of people\b|\bonly these people\b|\b(two|most|other) people\b",
+    "people who rate": r"\b((majority|verdicts|votes|scores) of|only these|two|most|other) people\b",
     "nothing was stored yet": r"\bnothing was stored yet\b",
     "give it a name": r"\bgive it (a name|one)\b|\bname a rater for\b",
     "cut off": r"\bdamaged or cut off\b",
