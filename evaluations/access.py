@@ -83,9 +83,7 @@ def may_change_row(user: User, maker_id: int | None, evaluation: Evaluation) -> 
 
 def require_maker_or_manager(user: User, maker_id: int | None, evaluation: Evaluation, change: str) -> None:
     if not may_change_row(user, maker_id, evaluation):
-        raise PermissionDenied(
-            f"Only the person who made it and the managers of “{evaluation.name}” may {change}. Ask one of them."
-        )
+        raise PermissionDenied(f"Only its creator and managers of “{evaluation.name}” may {change}. Ask one of them.")
 
 
 def action_for_export(written_as: str) -> Action:

@@ -111,7 +111,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/data/tags/<int:pk>/undo", saved_filters.tag_undo, name="tag_undo"),
     # review
     path("e/<slug:slug>/settings/guidelines", reviews.guidelines_page, name="guidelines"),
-    path("e/<slug:slug>/data/models", evaluation_settings.families, name="families"),
+    path("e/<slug:slug>/data/models", evaluation_settings.model_families, name="model_families"),
     path("e/<slug:slug>/review", reviews.review_next, name="review"),
     path("e/<slug:slug>/review/ahead", reviews.review_ahead, name="review_ahead"),
     path("e/<slug:slug>/review/summary", reviews.review_summary, name="review_summary"),
@@ -174,8 +174,12 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/data/imports/undo", imports.imports_undo, name="imports_undo"),
     path("e/<slug:slug>/data/imports/<int:pk>", imports.import_detail, name="import"),
     path("e/<slug:slug>/data/imports/<int:pk>/progress", imports.import_progress, name="import_progress"),
-    path("e/<slug:slug>/data/imports/<int:pk>/columns", columns.column_mapping, name="import_map"),
-    path("e/<slug:slug>/data/imports/<int:pk>/columns/forget", columns.column_mapping_forget, name="import_map_forget"),
+    path("e/<slug:slug>/data/imports/<int:pk>/columns", columns.column_mapping, name="column_mapping"),
+    path(
+        "e/<slug:slug>/data/imports/<int:pk>/columns/forget",
+        columns.column_mapping_forget,
+        name="column_mapping_forget",
+    ),
     path("e/<slug:slug>/data/imports/<int:pk>/store", imports.import_store, name="import_store"),
     path("e/<slug:slug>/data/imports/<int:pk>/cancel", imports.import_cancel, name="import_cancel"),
     path("e/<slug:slug>/data/imports/<int:pk>/undo", imports.import_undo, name="import_undo"),

@@ -102,7 +102,7 @@ WAYS: Final[Sequence[Query]] = (
     {"besides": "1"},
     {"subject": "1"},
     {"shown": "swapped"},
-    {"person": "1"},
+    {"reviewer": "1"},
     {"diff": "1"},
 )
 # What the steps of a review take; none of them saves it.

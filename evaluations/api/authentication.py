@@ -93,7 +93,8 @@ def authenticate_request(request: HttpRequest) -> tuple[ApiToken, RequestAllowan
     if allowance.is_spent:
         raise Problem(
             "rate_limited",
-            f"This token has made its {allowance.limit:,} requests of this minute. Wait {allowance.seconds} seconds.",
+            f"This token has reached its limit of {allowance.limit:,} requests per minute. "
+            f"Wait {allowance.seconds} seconds.",
             headers={"Retry-After": str(allowance.seconds), **rate_limit_headers(allowance)},
         )
     return token, allowance
@@ -103,7 +104,7 @@ def require_scope(token: ApiToken, scope: Scope) -> None:
     if not token.may(scope):
         raise Problem(
             "scope_missing",
-            f"This takes a token with the scope “{scope}”; this one has {token.scopes.replace(',', ', ')}.",
+            f"This needs a token with the scope “{scope}”; this one has {token.scopes.replace(',', ', ')}.",
         )
 
 
@@ -115,12 +116,12 @@ def read_bearer_token(request: HttpRequest) -> ApiToken:
     token = find_token(text.strip())
     if token is None:
         count_unknown_token()
-        detail = "There is no such token, it was revoked, or its person’s account is disabled."
+        detail = "The token does not exist, was revoked, or belongs to a disabled account."
         raise Problem("token_unknown", detail, headers=AUTH_CHALLENGE)
     if token.expires_at <= timezone.now():
         record_refused_token(token, "has expired")
         raise Problem(
-            "token_expired", "This token has expired: make another on the account page.", headers=AUTH_CHALLENGE
+            "token_expired", "This token has expired. Create another one on the account page.", headers=AUTH_CHALLENGE
         )
     return token
 

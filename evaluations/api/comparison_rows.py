@@ -24,12 +24,12 @@ class ComparisonOut(Schema):
     candidate_a: str | None
     candidate_b: str | None
     flags: list[str]
-    people: int
+    reviewers: int
     gold: int
     judges: int | None
     calls_waiting: int | None
     calls_failed: int | None
-    labelled: int | None = Field(description="aspects with a label of people")
+    labelled: int | None = Field(description="aspects with a label from reviewers")
     split: int | None
     tags: list[str]
 
@@ -37,7 +37,7 @@ class ComparisonOut(Schema):
 class ComparisonPageOut(Schema):
     items: list[ComparisonOut]
     next: str | None
-    is_whole: bool = Field(description="false where the search was ended by time: go on with `next`")
+    is_whole: bool = Field(description="false if the search reached its time limit: continue with `next`")
 
 
 # Lists show neither the messages of a query nor those of its responses: they are left unread.
@@ -85,7 +85,7 @@ def serialize_comparison(
         candidate_a=row.response_a.candidate.name if is_named else None,
         candidate_b=row.response_b.candidate.name if is_named else None,
         flags=list(row.flags),
-        people=counts.people,
+        reviewers=counts.people,
         gold=counts.gold,
         judges=counts.judges if sees_judges else None,
         calls_waiting=counts.waiting if sees_judges else None,

@@ -12,8 +12,8 @@ from evaluations.api.problems import FieldError, Problem
 def validate_filters(request: HttpRequest, form: forms.Form, other_parameters: Collection[str]) -> None:
     """Refuse impossible values, and filters that are unknown or closed to this person: they would be ignored."""
     if unknown := sorted(request.GET.keys() - form.fields.keys() - set(other_parameters)):
-        faults = [FieldError(f"query.{name}", "There is no such filter here for you.") for name in unknown]
-        raise Problem("invalid", f"There is no filter “{unknown[0][:60]}” here for you.", faults=faults)
+        faults = [FieldError(f"query.{name}", "Unknown filter, or not available to you.") for name in unknown]
+        raise Problem("invalid", f"You cannot use a filter “{unknown[0][:60]}” here.", faults=faults)
     if not form.is_valid():
         faults = [
             FieldError("query" if name == NON_FIELD_ERRORS else f"query.{name}", str(message))

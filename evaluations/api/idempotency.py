@@ -32,12 +32,12 @@ def begin_request(token: ApiToken, key: str, request_sha256: str) -> Idempotency
         kept.delete()
         return begin_request(token, key, request_sha256)
     if kept is not None and kept.request_sha256 != request_sha256:
-        detail = "This key was sent with another request before. Nothing was done: give each write a key of its own."
+        detail = "This key was already used for another request. Nothing was done. Use a new key for each write."
         raise Problem("key_reused", detail)
     if kept is None or kept.status is None:  # the first request was refused meanwhile, is at work, or its process died
         detail = (
-            "The first request under this key is at work still, or ended without an answer. Nothing was done now: "
-            "try again, and if it stays so look whether it was done."
+            "The first request with this key is still in progress, or ended without a response. Nothing was done now. "
+            "Try again. If this persists, check whether the first request took effect."
         )
         raise Problem("under_way", detail, headers={"Retry-After": "1"})
     return kept
@@ -60,8 +60,8 @@ def run_once(request: HttpRequest, token: ApiToken, answer: Callable[[], HttpRes
     if not key:
         return answer()
     if len(key) > MAX_KEY_CHARACTERS or not (key.isascii() and key.isprintable()):
-        fault = FieldError(f"header.{KEY_HEADER}", f"At most {MAX_KEY_CHARACTERS} characters of plain ASCII.")
-        raise Problem("invalid", f"{KEY_HEADER} cannot be used. Nothing was done.", faults=[fault])
+        fault = FieldError(f"header.{KEY_HEADER}", f"At most {MAX_KEY_CHARACTERS} printable ASCII characters.")
+        raise Problem("invalid", f"{KEY_HEADER} is invalid. Nothing was done.", faults=[fault])
     record = begin_request(token, key, hash_request(request))
     if record.status is not None:
         return replay_answer(record)

@@ -16,8 +16,10 @@ MAX_PAGE_SIZE = 200
 class PageQuery(Schema):
     """Where a list is to go on, and how many of it are wanted."""
 
-    cursor: Annotated[str, Field(max_length=100, description="`next` of the page before; empty: from the start")] = ""
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="how many at most")] = 50
+    cursor: Annotated[
+        str, Field(max_length=100, description="`next` of the previous page; default: from the start")
+    ] = ""
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="maximum number of items")] = 50
 
 
 def encode_cursor(after: int) -> str:
@@ -33,8 +35,8 @@ def decode_cursor(paging: PageQuery) -> int:
     except (binascii.Error, UnicodeError, ValueError):
         word, number = "", ""
     if word != "after" or not (number.isascii() and number.isdecimal() and len(number) < 20 and int(number) < 2**63):
-        fault = FieldError("query.cursor", "This is no cursor of a list here: take `next` of the page before as it is.")
-        raise Problem("invalid", "The cursor cannot be read.", faults=[fault])
+        fault = FieldError("query.cursor", "Not a cursor of this list. Use `next` of the previous page unchanged.")
+        raise Problem("invalid", "Invalid cursor.", faults=[fault])
     return int(number)
 
 

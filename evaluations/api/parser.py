@@ -30,7 +30,7 @@ class UnreadableRequest(Exception):
 
 
 def refuse_nan_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def refuse_unstorable_texts(value: object) -> None:
@@ -47,11 +47,11 @@ def refuse_unstorable_texts(value: object) -> None:
 
 def refuse_unstorable_text(text: str) -> None:
     if "\x00" in text:
-        raise UnreadableRequest("A text holds the character NUL, which no text can hold. Nothing was done.")
+        raise UnreadableRequest("A text contains a NUL character. Nothing was done.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UnreadableRequest("A text holds half of a character (a lone surrogate). Nothing was done.") from None
+        raise UnreadableRequest("A text contains half of a character (a lone surrogate). Nothing was done.") from None
 
 
 def refuse_unstorable_address(request: HttpRequest) -> None:

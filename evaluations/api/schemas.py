@@ -49,7 +49,7 @@ class MessageOut(Schema):
     more: JsonDict = Field(default_factory=dict, description="other fields of the message, such as tool calls")
 
 
-class PersonOut(Schema):
+class UserOut(Schema):
     id: int
     username: str
     name: str

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from ninja import Schema
 
-from evaluations.api.schemas import MessageOut, PersonOut
+from evaluations.api.schemas import MessageOut, UserOut
 from evaluations.models.users import User
 
 MESSAGE_FIELDS = ("role", "content")
@@ -18,13 +18,13 @@ def serialize_row(schema: type[S], row: object, **values: Any) -> S:
     return schema(**values, **{name: getattr(row, name) for name in names})
 
 
-def serialize_person(user: User) -> PersonOut:
-    return PersonOut(id=user.pk, username=user.username, name=str(user))
+def serialize_user(user: User) -> UserOut:
+    return UserOut(id=user.pk, username=user.username, name=str(user))
 
 
-def serialize_optional_person(user: User | None) -> PersonOut | None:
+def serialize_optional_user(user: User | None) -> UserOut | None:
     """None for automatic actions of the server."""
-    return serialize_person(user) if user else None
+    return serialize_user(user) if user else None
 
 
 def serialize_messages(messages: Iterable[Mapping[str, object]]) -> list[MessageOut]:

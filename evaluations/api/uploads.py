@@ -19,7 +19,7 @@ FILE_NAME_PARAMETER: Final = {
     "name": "file_name",
     "in": "query",
     "required": False,
-    "description": "of a raw body: what the file is called. The fields of the form may stand here, too",
+    "description": "file name, for a raw body. The form fields may be sent here, too",
     "schema": {"type": "string", "maxLength": 255},
 }
 
@@ -33,7 +33,7 @@ def read_sent_file(request: HttpRequest) -> tuple["UploadedFile[bytes]", str]:
         else request.FILES.get("file")
     )
     if file is None:
-        raise Problem("invalid", "There is no file in the form.", faults=[FieldError("form.file", "This is required.")])
+        raise Problem("invalid", "The form has no file.", faults=[FieldError("form.file", "This is required.")])
     return cast("UploadedFile[bytes]", file), file.name or DEFAULT_FILE_NAME
 
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut
-from evaluations.api.serializers import serialize_person, serialize_row
+from evaluations.api.schemas import UserOut
+from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.domain.choices import Choice, LabelSource
 from evaluations.domain.roles import RaterKind
 from evaluations.models.verdicts import Adjudication
@@ -22,7 +22,7 @@ class ShownOrderOut(Schema):
 class VoteCellOut(Schema):
     aspect: str
     choices: list[Choice]
-    first: Choice | None = Field(description="a person's own, where the final one differs")
+    first: Choice | None = Field(description="the reviewer's first choice, if the final one differs")
     inconsistent: bool
     orders: list[ShownOrderOut]
     note: str
@@ -49,7 +49,7 @@ class VoteRowOut(Schema):
 
 class LabelOut(Schema):
     aspect: str
-    choice: Choice | None = Field(description="null where the votes are split")
+    choice: Choice | None = Field(description="null if the votes are split")
     source: LabelSource
     votes: dict[str, int]
     by: str
@@ -61,11 +61,11 @@ class AdjudicationOut(Schema):
     choice: Choice
     category: str = Field(description="the reason chosen from the list, or empty")
     reason: str = Field(description="a note, or empty")
-    by: PersonOut
+    by: UserOut
     version: int
     changed_at: datetime
-    batch: UUID | None = Field(description="undo it by this; null once it was changed")
-    in_bulk: bool = Field(description="accepted as the majority, with others at once")
+    batch: UUID | None = Field(description="version for undoing it; null once it was changed")
+    in_bulk: bool = Field(description="accepted as the majority in bulk")
 
 
 class VoteTableOut(Schema):
@@ -116,4 +116,4 @@ def serialize_vote_row(row: VoteRow, aspects: Sequence[str]) -> VoteRowOut:
 
 
 def serialize_adjudication(row: Adjudication) -> AdjudicationOut:
-    return serialize_row(AdjudicationOut, row, aspect=row.aspect.key, by=serialize_person(row.user))
+    return serialize_row(AdjudicationOut, row, aspect=row.aspect.key, by=serialize_user(row.user))

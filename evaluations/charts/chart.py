@@ -141,7 +141,7 @@ def describe_cut(count: int, most: int, noun: str) -> Iterator[str]:
 def describe_chart(title: str, estimates: Sequence[PlottedEstimate], quantity: Quantity) -> str:
     drawn = filter_with_value(estimates)
     if not drawn:
-        return f"{title}. There is nothing to draw."
+        return f"{title}. No values."
     ordered = sorted(drawn, key=lambda estimate: estimate.value or 0)
     lowest, highest = (
         f"{quantity.format_value(estimate.value)} ({', '.join(filter(None, (estimate.label, estimate.series)))})"

@@ -185,12 +185,12 @@ def get_verdicts(request: AuthenticatedRequest, slug: str, pk: int) -> VoteTable
     return serialize_vote_table(reveal_visible_vote_table(user, row), list(list_resolutions(row)))
 
 
-@operations.do("/evaluations/{slug:slug}/comparisons/give", Scope.WRITE, AssignedOut)
-def give_comparisons(request: AuthenticatedRequest, slug: str, body: AssignIn) -> AssignedOut:
+@operations.do("/evaluations/{slug:slug}/comparisons/assign", Scope.WRITE, AssignedOut)
+def assign_to_reviewers(request: AuthenticatedRequest, slug: str, body: AssignIn) -> AssignedOut:
     """Assign comparisons to reviewers. They get these next."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
-    people = find_reviewers(evaluation, body.people)
+    people = find_reviewers(evaluation, body.reviewers)
     refuse_unknown_comparisons(evaluation, body.comparisons)
     comparisons = list(Comparison.objects.filter(evaluation=evaluation, pk__in=body.comparisons))
     count = assign_comparisons(evaluation, comparisons, people, user)

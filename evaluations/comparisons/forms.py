@@ -72,7 +72,7 @@ VOTE_CHOICES = [
     (SPLIT, "split votes, no label"),
 ]
 
-DISAGREEMENT_CHOICES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.SETTLED, "resolved")]
+DISAGREEMENT_CHOICES = [("", "any"), (DisagreementState.OPEN, "open"), (DisagreementState.RESOLVED, "resolved")]
 
 MAX_OPTIONS: Final = 500
 

@@ -49,7 +49,7 @@ class AssignedOut(Schema):
 
 class AssignIn(StrictIn):
     comparisons: Annotated[list[RowId], Field(min_length=1, max_length=500)]
-    people: Annotated[list[RowId], Field(min_length=1, max_length=500, description="ids of persons")]
+    reviewers: Annotated[list[RowId], Field(min_length=1, max_length=500, description="user IDs")]
 
 
 class TagOut(Schema):

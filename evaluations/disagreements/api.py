@@ -9,7 +9,7 @@ from evaluations.access import Action, require_evaluation
 from evaluations.api.form_validation import validate_filters
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, paginate_by_cursor
-from evaluations.api.serializers import serialize_person, serialize_row
+from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.api.vote_table import AdjudicationOut, serialize_adjudication, serialize_vote_table
 from evaluations.disagreements.forms import DisagreementsForm
 from evaluations.disagreements.majorities import accept_majorities, undo_resolutions
@@ -279,7 +279,7 @@ def stage_choice_out(choice: StageChoice | None) -> StageChoiceOut | None:
 def comment_out(comment: Comment) -> CommentOut:
     return CommentOut(
         id=comment.pk,
-        person=serialize_person(comment.user),
+        author=serialize_user(comment.user),
         aspect=comment.aspect.key if comment.aspect else None,
         text="" if comment.withdrawn_at else comment.text,
         is_withdrawn=comment.withdrawn_at is not None,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import AspectKey, NoteText, PersonOut, RowId, StrictIn, VersionNumber
+from evaluations.api.schemas import AspectKey, NoteText, RowId, StrictIn, UserOut, VersionNumber
 from evaluations.api.vote_table import AdjudicationOut, LabelOut
 from evaluations.disagreements.services import MAX_REASON_LENGTH
 from evaluations.domain.choices import Choice
@@ -73,7 +73,7 @@ class AspectQuestionOut(Schema):
 
 class CommentOut(Schema):
     id: int
-    person: PersonOut
+    author: UserOut
     aspect: str | None
     text: str = Field(description="empty if deleted")
     is_withdrawn: bool
@@ -98,9 +98,9 @@ class ResolveIn(StrictIn):
 
 
 class BulkResultOut(Schema):
-    batch: UUID = Field(description="undo all of it by this")
+    batch: UUID = Field(description="for undoing all of it")
     aspects: int = Field(description="how many were changed")
-    remaining: int = Field(description="how many are left: repeat the request")
+    remaining: int = Field(description="how many are left; repeat the request to continue")
 
 
 class UndoIn(StrictIn):

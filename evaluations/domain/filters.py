@@ -29,7 +29,7 @@ class ReviewsSaved(StrEnum):
 
 class DisagreementState(StrEnum):
     OPEN = "open"
-    SETTLED = "settled"
+    RESOLVED = "resolved"
 
 
 # What a rater, or the label, may have chosen; of a rater also that its own answers differ, of a label that it is split.
@@ -65,7 +65,7 @@ class ComparisonFilter:
     aspect: str = condition("what a choice is about")
     choice: str = condition("what was chosen: A, B, tie, both_bad, differs (inconsistent across orders), split")
     reviews: str = condition("none, begun, saved, final or skipped")
-    disagreement: str = condition("open or settled")
+    disagreement: str = condition("open or resolved")
     failed: str = condition("how a judge's call ended, or `any`", parameter="judge_failed", user=FilterUser.SEES_JUDGES)
     flagged: bool = condition("`on`: possible prompt injection", default=False, user=FilterUser.EVERYONE)
     tags: tuple[str, ...] = condition("may be given several times", default=(), parameter="tag")
@@ -207,6 +207,8 @@ def parse_filter(parameters: JsonMapping) -> ComparisonFilter:
         for parameter, value in parameters.items()
         if value not in (None, "", [], ())
     }
+    if conditions.get("disagreement") == "settled":  # as saved filters, runs and exports of 0.1 say it
+        conditions["disagreement"] = DisagreementState.RESOLVED
     if "tags" in conditions:
         tags = conditions["tags"]
         conditions["tags"] = tuple(dict.fromkeys([tags] if isinstance(tags, str) else list(tags)))

@@ -76,13 +76,13 @@ def get_guidelines(request: AuthenticatedRequest, slug: str) -> GuidelinesOut:
     return GuidelinesOut(guidelines=evaluation.guidelines, changed_at=evaluation.guidelines_changed_at)
 
 
-@operations.get_one("/evaluations/{slug:slug}/families", Scope.READ, FamiliesOut)
+@operations.get_one("/evaluations/{slug:slug}/model-families", Scope.READ, FamiliesOut)
 def get_families(request: AuthenticatedRequest, slug: str) -> FamiliesOut:
     """The models and judges of an evaluation, with their model families."""
     return serialize_families(require_evaluation(request.user, slug, Action.MANAGE))
 
 
-@operations.change("/evaluations/{slug:slug}/families", Scope.WRITE, FamiliesOut)
+@operations.change("/evaluations/{slug:slug}/model-families", Scope.WRITE, FamiliesOut)
 def change_families(request: AuthenticatedRequest, slug: str, body: FamiliesPatch) -> FamiliesOut:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)

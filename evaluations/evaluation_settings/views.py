@@ -83,7 +83,7 @@ def evaluation_restore(request: AuthenticatedRequest, slug: str) -> HttpResponse
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def families(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+def model_families(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     candidates, judges = list_candidates_and_judges(evaluation)
@@ -94,11 +94,13 @@ def families(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     if renamed is not None:
         changed = set_families(evaluation, form.get_families("candidate"), form.get_families("judge"), user=user)
         messages.success(request, "Saved." if changed + renamed else "Nothing changed.")
-        return redirect("families", slug)
+        return redirect("model_families", slug)
     context = {
-        "page": "families",
+        "page": "model_families",
         "evaluation": evaluation,
         "form": form,
         "responses": count_responses_by_candidate(evaluation),
     }
-    return render(request, "families/families.html", context, status=422 if request.method == "POST" else 200)
+    return render(
+        request, "model_families/model_families.html", context, status=422 if request.method == "POST" else 200
+    )

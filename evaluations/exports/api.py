@@ -11,7 +11,7 @@ from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.problems import DEFAULT_DETAILS, Problem
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person, serialize_row
+from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.comparisons.selectors import get_saved_filter
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.files import ExportState
@@ -172,7 +172,7 @@ def build_export_out(row: Export, job: Job | None) -> ExportOut:
         row,
         policy=LabelPolicy(row.label_policy),
         bytes=row.size_bytes,
-        person=serialize_optional_person(row.user),
+        created_by=serialize_optional_user(row.user),
         reached=job.position if job else row.counts.get("comparisons", 0),
         expected=job.total if job else None,
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, StrictIn
+from evaluations.api.schemas import StrictIn, UserOut
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.files import ExportState
 from evaluations.domain.json_values import JsonDict
@@ -24,7 +24,7 @@ class ExportOut(Schema):
     bytes: int | None
     sha256: str
     counts: JsonDict
-    person: PersonOut | None
+    created_by: UserOut | None
     reached: int = Field(description="comparisons so far; rows for a backup")
     expected: int | None = Field(description="total, once known")
     reason: str

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import NameText, PersonOut, StrictIn
+from evaluations.api.schemas import NameText, StrictIn, UserOut
 from evaluations.domain.files import FileFormat, ImportState, NewResponse
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.pairing import MAX_PAIRS_PER_QUERY, PairingWay
@@ -51,7 +51,7 @@ class ImportOut(Schema):
     sha256: str
     format: str
     state: ImportState
-    person: PersonOut | None
+    created_by: UserOut | None
     rows_read: int
     rows_stored: int
     rows_unchanged: int

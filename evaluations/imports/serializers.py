@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from evaluations.api.serializers import serialize_optional_person, serialize_row
+from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.domain.json_values import JsonDict
 from evaluations.imports.lifecycle import BUSY_STATES, get_import_progress
 from evaluations.imports.schemas import ImportDetailOut, ImportOut, ImportProgressOut
@@ -10,7 +10,7 @@ from evaluations.models.imports import Import
 
 
 def serialize_import(row: Import) -> ImportOut:
-    return serialize_row(ImportOut, row, person=serialize_optional_person(row.user))
+    return serialize_row(ImportOut, row, created_by=serialize_optional_user(row.user))
 
 
 def serialize_import_detail(row: Import) -> ImportDetailOut:

@@ -180,7 +180,7 @@ def import_undo(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 def import_detail(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     importing = get_import_or_404(request, slug, pk)
     if importing.state == ImportState.MAPPING:
-        return redirect("import_map", slug, pk)
+        return redirect("column_mapping", slug, pk)
     return render_import(request, importing)
 
 

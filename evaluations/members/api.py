@@ -10,7 +10,7 @@ from evaluations.access import Action, is_allowed, list_invitees, list_rights, r
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_person, serialize_row
+from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.domain.roles import Role, Scope
 from evaluations.members import services
 from evaluations.members.requests import create_link_url, get_membership_or_404
@@ -120,7 +120,7 @@ def serialize_members(user: User, evaluation: Evaluation, rows: Sequence[Members
     return [
         MemberOut(
             id=row.pk,
-            person=serialize_person(row.user),
+            user=serialize_user(row.user),
             role=Role(row.role),
             can_be_sent_a_link=row.user_id in invitees,
             unclaimed=serialize_row(UnclaimedAccountOut, unclaimed[row.user_id]) if row.user_id in unclaimed else None,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import OMITTED, PersonOut, ShortText, StrictIn
+from evaluations.api.schemas import OMITTED, ShortText, StrictIn, UserOut
 from evaluations.domain.roles import Role
 from evaluations.models.users import MAX_USERNAME_CHARACTERS
 
@@ -48,7 +48,7 @@ class UnclaimedAccountOut(Schema):
 
 class MemberOut(Schema):
     id: int
-    person: PersonOut
+    user: UserOut
     role: Role
     can_be_sent_a_link: bool
     unclaimed: UnclaimedAccountOut | None = Field(description="for accounts without a password; visible to owners")

@@ -119,7 +119,7 @@ def first_matches_by_part(
     for name in comparison_filter.tags:
         tag = find_id_by_name(Tag, evaluation, "tag", name)
         yield first_few_ids(Tagging.objects.filter(tag=tag).values_list("comparison_id", flat=True))
-    if comparison_filter.disagreement == DisagreementState.SETTLED:
+    if comparison_filter.disagreement == DisagreementState.RESOLVED:
         resolutions = Adjudication.objects.filter(aspect__evaluation=evaluation)
         yield first_few_ids(resolutions.values_list("comparison_id", flat=True))
     if comparison_filter.source:
@@ -324,7 +324,7 @@ def inconsistent_bit(aspect: Aspect) -> Combinable:
 
 
 def disagreement_condition(state: DisagreementState, among: ComparisonRange) -> Q:
-    if state == DisagreementState.SETTLED:
+    if state == DisagreementState.RESOLVED:
         return Q(pk__in=Adjudication.objects.filter(among.where()).values("comparison"))
     open_still = Label.objects.filter(among.where(), unanimous=False).exclude(source=LabelSource.ADJUDICATED)
     return Q(pk__in=open_still.values("comparison"))

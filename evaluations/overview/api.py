@@ -8,7 +8,7 @@ from evaluations.access import Action, get_role, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person, serialize_row
+from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.domain.roles import Role, Scope
 from evaluations.evaluation_settings.services import move_to_archive, take_from_archive
 from evaluations.models.evaluations import Evaluation, Event
@@ -127,7 +127,7 @@ def serialize_event(event: Event) -> EventOut:
     return serialize_row(
         EventOut,
         event,
-        user=serialize_optional_person(event.user),
+        user=serialize_optional_user(event.user),
         through_token=event.token.name if event.token else None,
         before={} if is_hidden else event.before,
         after={} if is_hidden else event.after,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import LongText, NameText, PersonOut, StrictIn
+from evaluations.api.schemas import LongText, NameText, StrictIn, UserOut
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.roles import Role
 
@@ -71,7 +71,7 @@ class EventOut(Schema):
     verb: str
     object_type: str
     object_id: int | None
-    user: PersonOut | None
+    user: UserOut | None
     through_token: str | None = Field(description="Name of the API token, if one was used")
     before: JsonDict
     after: JsonDict

@@ -31,8 +31,8 @@ CHART_CONTENT_TYPES: Final = {
     PlotFormat.JSON: "application/json",
 }
 JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
-NOTHING_TO_DRAW: Final = "There is nothing to draw. The table says why; it can be downloaded as CSV."
-DRAWING_FAILED: Final = "The picture could not be drawn. Try again, or download the numbers as CSV."
+NOTHING_TO_DRAW: Final = "No chart. The table shows why; you can download it as CSV."
+DRAWING_FAILED: Final = "The chart could not be drawn. Try again, or download the numbers as CSV."
 
 
 @dataclass(frozen=True)

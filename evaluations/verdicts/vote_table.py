@@ -133,7 +133,7 @@ class VoteCell:
     """
 
     choices: tuple[Choice, ...]
-    first: Choice | None = None  # a person's own, where the final one differs
+    first: Choice | None = None  # the reviewer's first choice, if the final one differs
     inconsistent: bool = False
     orders: tuple[tuple[ShownOrder, Choice], ...] = ()
     note: str = ""

@@ -11,7 +11,7 @@ from evaluations.domain.disk_space import DISK_FULL_SENTENCE
 from evaluations.web.failures import is_database_away, is_disk_full
 
 RETRY_SECONDS: Final = "5"
-UNAVAILABLE_SENTENCE: Final = "The database does not answer right now. What you saved before is safe. Try again soon."
+UNAVAILABLE_SENTENCE: Final = "The database is not responding. What you saved before is safe. Try again soon."
 
 
 def render_error_page(word: str, status: int, reason: str = "") -> HttpResponse:
@@ -20,7 +20,7 @@ def render_error_page(word: str, status: int, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
-        return render_too_large("What was sent is larger than this page takes. Nothing was stored: send less at once.")
+        return render_too_large("The request is larger than this page accepts. Nothing was stored. Send less at once.")
     return render_error_page("400", 400)
 
 

@@ -31,7 +31,7 @@ PLACES: Final = (
         (
             Tab("Files", "imports", MANAGE),
             Tab("Comparisons", "comparisons", LOOK),
-            Tab("Models", "families", MANAGE),
+            Tab("Models", "model_families", MANAGE),
             Tab("Pairs", "pairs", MANAGE),
             Tab("Duplicates", "duplicates", MANAGE),
             Tab("Saved filters", "saved_filters", SEE_ALL),

@@ -8,7 +8,7 @@ from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person, serialize_row
+from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.domain.roles import Scope
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
 from evaluations.web.requests import AuthenticatedRequest
@@ -119,7 +119,9 @@ def send_again(
 
 
 def build_webhook_out(row: Webhook) -> WebhookOut:
-    return serialize_row(WebhookOut, row, kinds=list(row.subscribed_kinds), person=serialize_optional_person(row.user))
+    return serialize_row(
+        WebhookOut, row, kinds=list(row.subscribed_kinds), created_by=serialize_optional_user(row.user)
+    )
 
 
 def build_webhook_secret_out(row: Webhook) -> WebhookSecretOut:

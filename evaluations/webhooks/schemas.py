@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, StrictIn
+from evaluations.api.schemas import StrictIn, UserOut
 from evaluations.domain.events import DeliveryState, WebhookKind
 
 WebhookKinds = Annotated[list[WebhookKind], Field(min_length=1, max_length=10, examples=[["run.finished"]])]
@@ -16,7 +16,7 @@ class WebhookOut(Schema):
     id: int
     url: str
     kinds: list[WebhookKind]
-    person: PersonOut | None = Field(description="who created it")
+    created_by: UserOut | None
     created_at: datetime
     stopped_at: datetime | None = Field(description="null while active")
     stop_reason: str = Field(description="why it was stopped automatically; empty if a user stopped it")

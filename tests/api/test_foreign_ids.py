@@ -16,8 +16,8 @@ NUMBER, OTHER_NUMBER = 770_100, 880_200
 AT = f"/evaluations/slug-{NUMBER}"
 # What is sent in the one evaluation with numbers of rows of the other.
 SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "give_comparisons": ("POST", f"{AT}/comparisons/give", {"comparisons": [OTHER_NUMBER], "people": ["me"]}),
-    "give_to_people": ("POST", f"{AT}/comparisons/give", {"comparisons": [NUMBER], "people": ["them"]}),
+    "assign_to_reviewers": ("POST", f"{AT}/comparisons/assign", {"comparisons": [OTHER_NUMBER], "reviewers": ["me"]}),
+    "assign_to_people": ("POST", f"{AT}/comparisons/assign", {"comparisons": [NUMBER], "reviewers": ["them"]}),
     "put_tag": ("POST", f"{AT}/tags/put", {"name": "mine", "comparisons": [OTHER_NUMBER]}),
     "take_tag": ("POST", f"{AT}/tags/take", {"name": f"tag-{NUMBER}", "comparisons": [OTHER_NUMBER]}),
     "undo_tag": ("POST", f"{AT}/tags/undo", {"step": OTHER_NUMBER}),
@@ -27,14 +27,14 @@ SENT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "test_judge": ("POST", f"{AT}/judges/{NUMBER}/test", {"subject": OTHER_NUMBER}),
     "start_runs": ("POST", f"{AT}/runs", {"judges": [OTHER_NUMBER]}),
     "estimate_runs": ("POST", f"{AT}/runs/estimate", {"judges": [OTHER_NUMBER]}),
-    "create_queue": ("POST", f"{AT}/queues", {"name": "mine", "who": "each", "people": ["them"]}),
+    "create_queue": ("POST", f"{AT}/queues", {"name": "mine", "who": "each", "reviewers": ["them"]}),
     "make_calibration": ("POST", f"{AT}/queues/calibration", {"comparisons": [OTHER_NUMBER]}),
-    "assign_queue": ("POST", f"{AT}/queues/{NUMBER}/assign", {"people": ["them"]}),
+    "assign_queue": ("POST", f"{AT}/queues/{NUMBER}/assign", {"reviewers": ["them"]}),
     "explain_choice": (
         *("POST", f"{AT}/disagreements/{NUMBER}/explain"),
         {"review": OTHER_NUMBER, "aspect": "clarity", "reason": "other"},
     ),
-    "change_families": ("PATCH", f"{AT}/families", {"judges": {str(OTHER_NUMBER): "gpt"}}),
+    "change_families": ("PATCH", f"{AT}/model-families", {"judges": {str(OTHER_NUMBER): "gpt"}}),
 }
 
 
@@ -56,10 +56,10 @@ def mine() -> FullEvaluation:
 def test_a_number_of_another_evaluation_is_refused(name: str, mine: FullEvaluation) -> None:
     method, path, body = SENT[name]
     other = Membership.objects.get(pk=OTHER_NUMBER).user_id
-    people = [{"me": mine.owner.pk, "them": other}[one] for one in body.get("people", [])]
+    people = [{"me": mine.owner.pk, "them": other}[one] for one in body.get("reviewers", [])]
     asking = ApiClient(token_for(mine.owner))
     before, events = theirs_of(OTHER_NUMBER), Event.objects.count()
-    answer = asking(method, path, {**body, **({"people": people} if people else {})})
+    answer = asking(method, path, {**body, **({"reviewers": people} if people else {})})
     assert answer.status_code in (404, 422), answer.content
     assert f"-{OTHER_NUMBER}" not in answer.content.decode()
     assert theirs_of(OTHER_NUMBER) == before

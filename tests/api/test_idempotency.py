@@ -55,7 +55,7 @@ def test_an_answer_of_any_length_is_kept(asking: ApiClient) -> None:
 def test_of_two_at_once_the_second_waits(asking: ApiClient) -> None:
     token = ApiToken.objects.get()
     place = begin_request(token, "one", "sum")
-    with pytest.raises(Problem, match="is at work still"):
+    with pytest.raises(Problem, match="is still in progress"):
         begin_request(token, "one", "sum")
     assert isinstance(place, IdempotencyRecord)
     forget_request(place)

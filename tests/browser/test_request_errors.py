@@ -11,7 +11,7 @@ from tests.helpers.running_product import Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
-FRAGMENT_OF_503 = '<p class="error" role="alert">The database does not answer right now.</p>'
+FRAGMENT_OF_503 = '<p class="error" role="alert">The database is not responding.</p>'
 STAYS = "What you entered is still here."
 UNAVAILABLE = f"The site is not responding right now. {STAYS} Try again in a moment."
 SENTENCES = {

@@ -119,7 +119,7 @@ def test_points_without_an_interval_are_hollow() -> None:
 def test_a_plot_without_values_says_so_and_keeps_its_table() -> None:
     plot = build_win_rate_chart(CAPTION, [PlottedEstimate("gpt", "reviewers", None, note="Nobody voted.")])
     assert (plot.spec, plot.height) == (None, 0)
-    assert plot.description == "Win rates. There is nothing to draw."
+    assert plot.description == "Win rates. No values."
     assert plot.table.formatted_rows == (("gpt", "reviewers", "n/a", "none", "0", "Nobody voted."),)
 
 

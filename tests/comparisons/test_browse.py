@@ -73,7 +73,7 @@ HOLDS: dict[str, tuple[dict[str, Any], set[int]]] = {
     "no tag": ({"tags": ("unused",)}, set()),
     "both tags": ({"tags": ("rare", "common")}, {3}),
     "flagged": ({"flagged": True}, {4, 11, 12}),
-    "settled": ({"disagreement": "settled"}, {3, 7}),
+    "resolved": ({"disagreement": "resolved"}, {3, 7}),
     "import": ({"source": 1}, {7, 8, 9, 10}),
     "words": ({"text": "needle"}, {3, 12, 13}),
     "saved": ({"reviews": "saved"}, set(range(0, NUMBER, 4))),
@@ -101,7 +101,7 @@ def filled() -> Evaluation:
         for name in ("rare", "common"):
             if number in HOLDS[f"{name} tag"][1]:
                 Tagging.objects.create(tag=tags[name], comparison=one)
-        if number in HOLDS["settled"][1]:
+        if number in HOLDS["resolved"][1]:
             Adjudication.objects.create(
                 comparison=one, aspect=clarity, user=make_user(), choice=Choice.A, reason="So it is."
             )
@@ -157,7 +157,7 @@ def test_a_filter_that_finds_few_is_answered_whole_however_little_time_there_is(
     filled: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparisons_selectors, "FIRST_BLOCK", 1)
-    for name in ("rare tag", "category", "flagged", "settled", "saved", "by hand", "label", "words"):
+    for name in ("rare tag", "category", "flagged", "resolved", "saved", "by hand", "label", "words"):
         said, holds = HOLDS[name]
         found = find_comparisons(filled, [ComparisonFilter(**said)], seconds=0)
         assert (len(found.ids), found.is_whole) == (len(holds), True), name

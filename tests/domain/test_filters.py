@@ -66,3 +66,7 @@ def test_a_filter_that_says_nothing_is_none() -> None:
 def test_what_cannot_be_is_refused_in_one_sentence(told: dict[str, object]) -> None:
     with pytest.raises(InputRefused):
         parse_filter(told)
+
+
+def test_filters_saved_by_earlier_versions_keep_their_meaning() -> None:
+    assert parse_filter({"disagreement": "settled"}) == parse_filter({"disagreement": "resolved"})

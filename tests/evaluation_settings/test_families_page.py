@@ -31,7 +31,7 @@ def entered(evaluation: Evaluation, family: str) -> dict[str, str]:
 
 def test_families_are_kept_and_the_record_says_who_changed_them(evaluation: Evaluation, client: Client) -> None:
     client.force_login(evaluation.memberships.get().user)
-    address = reverse("families", args=["study"])
+    address = reverse("model_families", args=["study"])
     assert "Responses" in client.get(address).content.decode()
     answer = client.post(address, entered(evaluation, " acme "), follow=True)
     assert "Saved." in answer.content.decode()
@@ -48,7 +48,7 @@ def test_a_candidate_and_a_judge_of_one_name_are_two(evaluation: Evaluation, cli
     Judge.objects.update(name="same")
     Candidate.objects.filter(evaluation=evaluation).exclude(name="same").update(family="acme")
     client.force_login(evaluation.memberships.get().user)
-    answer = client.post(reverse("families", args=["study"]), entered(evaluation, "acme"), follow=True)
+    answer = client.post(reverse("model_families", args=["study"]), entered(evaluation, "acme"), follow=True)
     assert "Saved." in answer.content.decode()
     event = Event.objects.filter(verb="changed families").get()
     assert event.before == {"candidate same": "", "judge same": ""}
@@ -57,20 +57,20 @@ def test_a_candidate_and_a_judge_of_one_name_are_two(evaluation: Evaluation, cli
 
 def test_a_name_that_is_too_long_changes_nothing(evaluation: Evaluation, client: Client) -> None:
     client.force_login(evaluation.memberships.get().user)
-    answer = client.post(reverse("families", args=["study"]), entered(evaluation, "x" * 81))
+    answer = client.post(reverse("model_families", args=["study"]), entered(evaluation, "x" * 81))
     assert answer.status_code == 422
     assert not Candidate.objects.exclude(family="").exists()
 
 
 def test_reviewers_may_not_say_who_is_kin(evaluation: Evaluation, client: Client) -> None:
     client.force_login(make_member(evaluation, Role.REVIEWER))
-    assert client.get(reverse("families", args=["study"])).status_code == 403
+    assert client.get(reverse("model_families", args=["study"])).status_code == 403
 
 
 def rename(client: Client, evaluation: Evaluation, before: str, after: str) -> str:
     candidate = Candidate.objects.get(evaluation=evaluation, name=before)
     sent = entered(evaluation, "") | {f"name_{candidate.pk}": after}
-    return client.post(reverse("families", args=[evaluation.slug]), sent, follow=True).content.decode()
+    return client.post(reverse("model_families", args=[evaluation.slug]), sent, follow=True).content.decode()
 
 
 def test_a_model_is_renamed_and_the_activity_says_so(evaluation: Evaluation, client: Client) -> None:

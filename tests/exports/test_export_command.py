@@ -81,7 +81,7 @@ def test_an_export_that_breaks_off_leaves_the_old_file_as_it_was(
     out = tmp_path / "labels.csv"
     out.write_text("what stood here before")
     monkeypatch.setattr(writer, "finish_export", full_disk)
-    assert "disk is almost full. Nothing was stored" in refused("study", "--format", "csv", "--out", str(out))
+    assert "disk is almost full. Nothing was saved" in refused("study", "--format", "csv", "--out", str(out))
     assert out.read_text() == "what stood here before"
     assert list(tmp_path.iterdir()) == [out]
     assert Export.objects.get().state == ExportState.FAILED

@@ -60,7 +60,7 @@ def said(**others: str) -> dict[str, str]:
 
 
 def at(client: Client, importing: Import, told: dict[str, str] | None = None, **headers: str) -> HttpResponse:
-    address = reverse("import_map", args=[importing.evaluation.slug, importing.pk])
+    address = reverse("column_mapping", args=[importing.evaluation.slug, importing.pk])
     return client.post(address, told, headers=headers) if told else client.get(address)  # type: ignore[return-value]
 
 
@@ -72,7 +72,7 @@ def test_unknown_columns_lead_to_the_page_that_asks_what_they_mean(
     assert importing.state == ImportState.MAPPING
     assert answer["Location"] == reverse("imports", args=[evaluation.slug])
     assert (
-        reverse("import_map", args=[evaluation.slug, importing.pk])
+        reverse("column_mapping", args=[evaluation.slug, importing.pk])
         in manager_signed_in.get(answer["Location"]).content.decode()
     )
     text = at(manager_signed_in, importing).content.decode()
@@ -81,7 +81,7 @@ def test_unknown_columns_lead_to_the_page_that_asks_what_they_mean(
     assert "<code>gpt4</code>" in text  # a word of the choice, whose meaning is asked for
     assert "Why is the sky blue?" in text
     page = manager_signed_in.get(reverse("import", args=[evaluation.slug, importing.pk]))
-    assert page["Location"] == reverse("import_map", args=[evaluation.slug, importing.pk])
+    assert page["Location"] == reverse("column_mapping", args=[evaluation.slug, importing.pk])
 
 
 def test_what_was_said_is_checked_stored_and_remembered(manager_signed_in: Client, evaluation: Evaluation) -> None:
@@ -114,7 +114,7 @@ def test_a_remembered_mapping_is_shown_and_can_be_forgotten(manager_signed_in: C
     importing = Import.objects.get()
     at(manager_signed_in, importing, said(do="fit"))
     assert "Using the column mapping of" in at(manager_signed_in, importing).content.decode()
-    manager_signed_in.post(reverse("import_map_forget", args=[evaluation.slug, importing.pk]))
+    manager_signed_in.post(reverse("column_mapping_forget", args=[evaluation.slug, importing.pk]))
     assert not ColumnMapping.objects.exists()
     upload(manager_signed_in, evaluation, name="more.csv")
     assert Import.objects.latest("pk").state == ImportState.MAPPING

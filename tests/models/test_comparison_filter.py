@@ -62,7 +62,7 @@ def test_without_a_rater_the_label_is_meant(evaluation: Evaluation) -> None:
     assert found(evaluation, aspect="clarity", choice="split") == [split]
     assert found(evaluation, aspect="clarity") == [agreed, split]
     assert found(evaluation, disagreement="open") == [split]
-    assert found(evaluation, disagreement="settled") == []
+    assert found(evaluation, disagreement="resolved") == []
 
 
 def test_reviews_are_told_apart_by_how_far_they_are(evaluation: Evaluation) -> None:

@@ -48,7 +48,7 @@ def rows(user: User, name: str, **query: str) -> list[dict[str, str]]:
 
 
 def of_people(table: list[dict[str, str]]) -> dict[str, float]:
-    return {row["candidate"]: float(row["value"]) for row in table if row["series"] == "people" and row["value"]}
+    return {row["candidate"]: float(row["value"]) for row in table if row["series"] == "reviewers" and row["value"]}
 
 
 def test_the_table_holds_what_the_page_shows(owner: User, evaluation: Evaluation) -> None:
@@ -116,5 +116,5 @@ def test_whoever_may_not_see_judges_finds_none_in_a_plot(evaluation: Evaluation)
     Rater.objects.filter(name="ann").update(user=user)
     file(user, "bias-preferences", status=404)
     file(user, "wins-rates-1-longest", status=404)
-    assert {row["series"] for row in rows(user, "agreement-aspects")} == {"people"}
+    assert {row["series"] for row in rows(user, "agreement-aspects")} == {"reviewers"}
     assert of_people(rows(user, "wins-rates")) == {"alpha": 0.5, "beta": 0.5}

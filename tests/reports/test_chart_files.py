@@ -21,7 +21,7 @@ def test_the_numbers_are_those_of_the_table() -> None:
     head, first, *_, last = file.content.decode().splitlines()
     assert (file.name, file.content_type) == ("win-rates.csv", "text/csv; charset=utf-8")
     assert head == "candidate,series,value,low,high,n,note"
-    assert first == "model-of-a-very-long-name-indeed-2026-01,people,0.4,0.36000000000000004,0.44,100,"
+    assert first == "model-of-a-very-long-name-indeed-2026-01,reviewers,0.4,0.36000000000000004,0.44,100,"
     assert last == "'=cmd(),human-corrected,,,,0,No reviews."
 
 
@@ -45,7 +45,7 @@ def test_where_nothing_can_be_drawn_only_the_numbers_are_given() -> None:
     empty = replace(PLOT, spec=None)
     assert build_chart_file(empty, PlotFormat.CSV).content
     for form in (PlotFormat.SVG, PlotFormat.PNG, PlotFormat.JSON):
-        with pytest.raises(InputRefused, match="nothing to draw"):
+        with pytest.raises(InputRefused, match="No chart"):
             build_chart_file(empty, form)
 
 

@@ -129,7 +129,7 @@ def test_what_does_not_vary_but_for_rounding_has_no_interval_and_no_claim(evalua
     said = found.judges["gpt"].sentence
     assert "none with a reviewer majority or a gold label." in said
     assert "agrees on 50% and a reviewer on 0%" in said.replace(" [0–6]", "")
-    assert "difference not tested. Nothing varies" in said
+    assert "difference not tested. There is no variation between clusters" in said
 
 
 # ---- coverage ----------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_the_plot_of_agreement_compares_against_the_same_majorities(evaluation: 
     judge = reported(evaluation).aspects["clarity"].judges["gpt"]
     level = judge.ceiling.s1
     shown = {row[1]: float(row[2]) for row in rows}
-    assert shown == {"people": pytest.approx(level.people.value), "gpt": pytest.approx(level.judge.value)}
+    assert shown == {"reviewers": pytest.approx(level.people.value), "gpt": pytest.approx(level.judge.value)}
     assert shown["gpt"] != judge.judge_human.majority.with_ties.agreement.value
 
 

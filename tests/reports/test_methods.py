@@ -23,10 +23,10 @@ def test_the_paragraph_says_what_there_is_and_by_which_rules() -> None:
     told = build_report(evaluation, None, rules, parts=(ReportPart.AGREEMENT,)).methods
     assert told.startswith("We compared 1 pair of responses in 1 cluster on helpfulness,")
     assert "2 reviewers cast up to 2 votes" in told
-    assert "the comparison was left out." in told
+    assert "the comparison was excluded." in told
     assert "Choices were recorded before a judge's answer was shown." in told
     assert "imported" not in told
-    assert "Up to 1 call of a judge failed; verdicts that are missing for that were counted as ties." in told
+    assert "Up to 1 call of a judge failed; verdicts missing for this reason were counted as ties." in told
     assert "2,000 resamples" in told
 
 
@@ -36,7 +36,7 @@ def test_failures_are_told_whatever_the_part() -> None:
     make_judge_verdicts(comparison, as_stored={"clarity": "A"}, swapped="unreadable")
     for part in ReportPart:
         told = build_report(evaluation, None, ReportRules(), parts=(part,)).methods
-        assert "Up to 1 call of a judge failed; verdicts that are missing for that were left out." in told
+        assert "Up to 1 call of a judge failed; verdicts missing for this reason were excluded." in told
 
 
 def test_a_judge_that_answered_nothing_is_named_and_no_verdict_is_claimed_of_it() -> None:
@@ -45,7 +45,7 @@ def test_a_judge_that_answered_nothing_is_named_and_no_verdict_is_claimed_of_it(
     make_review(make_human(evaluation, "ann"), comparison, {"clarity": "A"})
     make_judge_verdicts(comparison, as_stored="unreadable")
     told = build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
-    assert "Of longest no call was answered." in told
+    assert "No call of longest was answered." in told
     assert "The verdict of a judge" not in told
     assert "To compare a judge with people" not in told
 
@@ -88,16 +88,16 @@ def test_the_paragraph_names_only_what_the_material_has() -> None:
     make_imported_votes(first, "ann", {"overall": "A"})
     make_judge_verdicts(first, as_stored={"overall": "A"})
     told = build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
-    assert "Of imported choices it is not known whether a judge's answer was seen first; they count." in told
+    assert "For imported choices it is unknown whether a judge's answer was seen first; they count." in told
     assert "1 reviewer cast up to 1 vote on an aspect of up to 1 pair." in told
-    assert "The reference is their vote: no pair has two." in told
+    assert "The reference is their vote; no pair has two." in told
     assert "Not all of the 2 pairs have a verdict: on an aspect as few as 1 from longest." in told
-    for absent in ("Krippendorff", "leave out one person", "gold", "failed", "panel", "plurality of their votes"):
+    for absent in ("Krippendorff", "leave out one reviewer", "gold", "failed", "panel", "plurality of their votes"):
         assert absent not in told
     make_imported_votes(first, "ben", {"overall": "B"})
     make_imported_votes(second, "truth", {"overall": "B"}, kind="gold")
     told = build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
-    for present in ("Krippendorff", "leave out one person", "gold labels, on up to 1 pair an aspect"):
+    for present in ("Krippendorff", "leave out one reviewer", "gold labels, on up to 1 pair an aspect"):
         assert present in told
 
 
@@ -108,8 +108,8 @@ def test_votes_that_are_left_out_are_counted() -> None:
     make_review(ann, make_comparison(evaluation), {"clarity": "A"}, selection_method=SelectionMethod.BY_HAND)
     told = build_report(evaluation, None, ReportRules(), parts=(ReportPart.AGREEMENT,)).methods
     assert (
-        "Left out on an aspect are up to 1 vote of reviews that saw a judge's answer first and up to 1 vote on "
-        "comparisons that were picked and not drawn at random."
+        "Excluded on an aspect are up to 1 vote of reviewers who saw a judge's answer first and up to 1 vote on "
+        "comparisons that were not drawn at random."
     ) in told
     call_command("report", "study", stdout=(out := StringIO()))
     assert "excluded: 1 votes of reviewers who saw the judge first" in out.getvalue()
@@ -119,14 +119,14 @@ def test_where_no_tie_is_offered_the_paragraph_says_that_splits_are_left_out() -
     evaluation = make_evaluation()
     import_rows(evaluation, comparison_row("q1"))
     import_rows(evaluation, verdict_row("q1"), verdict_row("q1", rater="ben", choice="B"))
-    left_out = "the comparison was left out of agreement, for no tie was offered, and counted as a tie elsewhere."
+    left_out = "the comparison was excluded from agreement, since no tie was offered, and counted as a tie elsewhere."
     assert left_out in build_report(evaluation, None, ReportRules()).methods
     assert (
-        "left out of agreement" not in build_report(evaluation, None, ReportRules(split_rule=SplitRule.FIRST)).methods
+        "excluded from agreement" not in build_report(evaluation, None, ReportRules(split_rule=SplitRule.FIRST)).methods
     )
     import_rows(evaluation, *[verdict_row("q1", aspect="tone", choice=choice, rater=choice) for choice in ("tie", "B")])
     told = build_report(evaluation, None, ReportRules()).methods
-    assert "counted as a tie, and left out of agreement on overall, where no tie was offered." in told
+    assert "counted as a tie, and excluded from agreement on overall, which offered no tie." in told
 
 
 def test_samples_and_orders_are_named_only_of_judges_that_chose() -> None:

@@ -79,8 +79,8 @@ def test_without_json_it_prints_a_table_that_a_person_can_read(
     row = lines[lines.index("Clarity") + 2]
     assert row.startswith("longest (rule-based), people")
     assert row.split()[-9:] == ["1", "1", "100.0%", "n/a", "1.000", "100.0%", "1", "0", "0"]
-    assert any(line.startswith("n/a: Both sides made the same one choice") for line in lines)
-    assert "no CI: An interval needs two clusters or more." in lines
+    assert any(line.startswith("n/a: Both sides always made the same choice") for line in lines)
+    assert "no CI: A CI needs at least two clusters." in lines
     assert "rubric: six-aspect, version 1" in lines
     make_next_rubric_version(evaluation)
     make_review(make_human(evaluation), make_comparison(evaluation), {"clarity": "A"})

@@ -54,7 +54,7 @@ def test_it_shows_numbers_reasons_rules_and_labels_the_baseline(owner: User, com
     shown = page(owner)
     assert "longest (rule-based) agrees with the reviewer majority on 0 of 1 comparison (0%)" in shown
     assert '<span class="badge warn">rule-based</span>' in shown
-    assert "Both sides made the same one choice throughout" in shown  # ann and ben, both always A
+    assert "Both sides always made the same choice" in shown  # ann and ben, both always A
     assert "If no single choice leads, the majority is a tie." in shown
 
 
@@ -93,13 +93,13 @@ def test_first_and_second_shown_open_no_comparisons(owner: User, comparison: Com
 
 def test_the_filters_stand_in_the_address(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
     make_judge_verdicts(make_comparison(evaluation, category="chess"), judge="first", as_stored={"clarity": "A"})
-    assert "first (baseline" in page(owner)
+    assert "first (rule-based" in page(owner)
     one_judge = page(owner, judge="longest")
-    assert "first (baseline" not in one_judge
-    assert "longest (baseline" in one_judge
+    assert "first (rule-based" not in one_judge
+    assert "longest (rule-based" in one_judge
     both = page(owner, judge=["longest", "first"])
-    assert "first (baseline" in both
-    assert "longest (baseline" in both
+    assert "first (rule-based" in both
+    assert "longest (rule-based" in both
     chess = page(owner, category="chess", split_rule="drop", failed="tie")
     assert "Only comparisons where category is “chess”." in chess
     assert "the comparison is excluded" in chess
@@ -276,7 +276,7 @@ def test_where_judges_are_never_shown_a_reviewer_reads_of_people_alone(
     make_review(rater, comparison, {"clarity": "A"})
     shown = page(user)
     assert "longest" not in shown
-    assert "Each person" in shown
+    assert "Each reviewer" in shown
     assert "longest" in page(owner)
     assert "longest" not in page(user, judge="longest").partition("<main")[2]
 

@@ -97,7 +97,7 @@ def test_the_first_aspect_with_data_is_shown_and_another_one_on_demand(owner: Us
     assert 'href="/e/study/results/people?category=math&amp;aspect=clarity" aria-current="page"' in first
     other = page(owner, "people", category="math", aspect="safety")
     assert 'href="/e/study/results/people?category=math&amp;aspect=safety" aria-current="page"' in other
-    assert "Agreement of each person on Safety" in other
+    assert "Agreement of each reviewer on Safety" in other
 
 
 def test_a_judge_that_always_takes_the_first_shown_is_seen_at_once(owner: User, reviewed: Evaluation) -> None:
@@ -124,7 +124,7 @@ def test_judges_are_compared_and_none_is_called_better_without_a_test_part(owner
 
 
 def test_the_alternative_annotator_test_says_which_condition_is_not_met(owner: User, reviewed: Evaluation) -> None:
-    assert "It needs 3 people with 30 comparisons or more each" in page(owner, "people")
+    assert "needs 3 reviewers with ≥ 30 comparisons each" in page(owner, "people")
 
 
 def test_scores_of_judges_and_people_stand_in_one_table(owner: User, evaluation: Evaluation) -> None:
@@ -166,7 +166,7 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
         assert f">{told}</span>" in shown
     apart = shown.partition("Judge-first reviews")[2].partition("</details>")[0]
     assert "2 scores, excluded elsewhere" in apart
-    assert 'scorer <span class="report-against">vs. mean of these people' in apart
+    assert 'scorer <span class="report-against">vs. mean of these reviewers' in apart
     assert "Human scores of single responses follow the rules for votes." in page(owner, "scores")
 
 

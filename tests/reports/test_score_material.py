@@ -216,7 +216,7 @@ def test_what_one_person_gave_a_response_in_two_comparisons_counts_with_the_mean
 def test_the_methods_say_how_many_gave_scores_and_by_what_rule(evaluation: Evaluation) -> None:
     six_scored(evaluation, blind=False, judge_first=True)
     told = build_report(evaluation, None, ReportRules(seen=SeenRule.BLIND), parts=(ReportPart.SCORES,)).methods
-    assert "1 reviewer cast up to 12 scores of single responses on an aspect" in told
+    assert "1 reviewer entered up to 12 scores of single responses on an aspect" in told
     assert "Only scores recorded before the judge's answer was shown were used." in told
     assert (
         "scores of single responses on"

@@ -384,7 +384,7 @@ def test_a_judge_asked_in_both_orders_has_no_order_shown(evaluation: Evaluation)
     make_small_study(evaluation)
     found = reported(evaluation, ReportRules(coding=SideCoding.SHOWN)).judges["longest"].judge_human.majority.with_ties
     assert found.agreement.value is None
-    assert found.agreement.why == "No comparison was shown to everyone compared here in the same known order."
+    assert found.agreement.why == "No comparison was shown to all compared raters in the same known order."
 
 
 def test_the_report_reads_a_judge_as_the_rest_of_the_product_does(evaluation: Evaluation) -> None:
@@ -668,7 +668,7 @@ def test_no_effect_is_claimed_where_nothing_was_drawn(evaluation: Evaluation) ->
     make_review(make_human(evaluation), comparison, ALL_A, reveal=Reveal.BLIND, judge=judge.judge)
     found = reported(evaluation).anchoring["longest"]
     assert found.difference.value is None
-    assert "not drawn at random" in (found.difference.why or "")
+    assert "not randomized" in (found.difference.why or "")
 
 
 def test_what_was_changed_after_the_reveal_is_counted_towards_and_away_from_the_judge(evaluation: Evaluation) -> None:

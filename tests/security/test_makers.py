@@ -42,7 +42,7 @@ def test_an_export_is_not_cancelled_by_another_member(evaluation: Evaluation, ex
     page = sign_in_client(other).post(reverse("export_cancel", args=["study", export.pk]))
     answer = ApiClient(token_for(other)).post(f"/evaluations/study/exports/{export.pk}/cancel")
     assert (page.status_code, answer.status_code) == (403, 403)
-    assert "made it and the managers of “Study study”" in answer.json()["detail"]
+    assert "Only its creator and managers of “Study study”" in answer.json()["detail"]
     export.refresh_from_db()
     assert export.state == ExportState.WAITING
 

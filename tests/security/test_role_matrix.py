@@ -33,9 +33,9 @@ PAGES: Final[Mapping[Action, str]] = {
     Action.REVIEW: "checklist review_reopen review_confirm review_draft review_save review_skip review_span "
     "review_span_change review_span_remove review_undo",
     Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
-    "evaluation_restore evaluation_settings export_cancel families import_cancel import_map import_map_forget "
-    "imports imports_store imports_undo import_store import_undo judge_archive judge_new judge_restore judge_test "
-    "pairs queue_archive queue_delete queue_new "
+    "evaluation_restore evaluation_settings export_cancel model_families import_cancel column_mapping "
+    "column_mapping_forget imports imports_store imports_undo import_store import_undo judge_archive judge_new "
+    "judge_restore judge_test pairs queue_archive queue_delete queue_new "
     "queue_restore queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
     "run_new_test run_delete judge_delete "
     "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "
@@ -53,7 +53,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     "save_review_draft add_span edit_span remove_span",
     Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_families rename_candidate "
     "add_one_comparison "
-    "give_comparisons upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
+    "assign_to_reviewers upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
     "make_pairs check_file_overlap merge_duplicates write_rubric create_rubric_from_template write_version "
     "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge test_judge start_runs estimate_runs "
     "pause_run resume_run cancel_run try_endpoint_now set_budget retry_run reparse_run confirm_call "

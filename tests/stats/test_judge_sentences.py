@@ -154,7 +154,8 @@ def test_the_judge_is_set_beside_reviewers_only_where_both_are_compared_with_the
     assert [level.judge.value, level.people.value] == pytest.approx([0.35, 0.9])
     assert judge_sentence("GPT", {"Overall": found}, {"Overall": shown(-0.55, 0.1, Claim.BELOW)}).endswith(
         "With the same leave-one-out majorities, it agrees on 35% [26–44] and a reviewer on 90% [83–95], n = 200 "
-        "votes: below reviewers by 55 points (simultaneous 95% CI −65 to −45). It chose B on all 100 of these comparisons."
+        "votes: below reviewers by 55 points (simultaneous 95% CI −65 to −45). It chose B on all 100 of these "
+        "comparisons."
     )
     alone = judged("B" * 100, "A" * 70 + "B" * 30)
     assert "Against the same" not in judge_sentence("GPT", {"Overall": alone}, {"Overall": shown(None)})

@@ -118,7 +118,7 @@ def test_an_error_that_another_one_hides_is_found() -> None:
 def test_a_page_without_its_database_says_when_to_come_back(visitor: Client, page: str) -> None:
     answer = visitor.get(page)
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "The database does not answer right now." in answer.content.decode()
+    assert "The database is not responding." in answer.content.decode()
     assert 'href="/"' in answer.content.decode()
 
 
@@ -141,7 +141,7 @@ def test_a_program_gets_a_problem_document(visitor: Client, address: str, status
 def test_a_full_disk_is_507_on_a_page(visitor: Client) -> None:
     answer = visitor.get("/full")
     assert answer.status_code == 507
-    assert "Nothing was stored" in answer.content.decode()
+    assert "Nothing was saved" in answer.content.decode()
 
 
 @pytest.fixture

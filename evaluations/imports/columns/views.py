@@ -67,8 +67,8 @@ def render_column_mapping(
         "preview": preview_mapping(importing, form.build_read_options()),
         "error": error,
     }
-    name = "_result_preview" if request.htmx else "import_map"
-    return render(request, f"import_map/{name}.html", context, status=status)
+    name = "_result_preview" if request.htmx else "column_mapping"
+    return render(request, f"column_mapping/{name}.html", context, status=status)
 
 
 @require_POST
@@ -79,4 +79,4 @@ def column_mapping_forget(request: AuthenticatedRequest, slug: str, pk: int) -> 
     if mapping := find_remembered_mapping(importing.evaluation, columns):
         forget_mapping(mapping, user=request.user)
         messages.success(request, "Column mapping forgotten.")
-    return redirect("import_map", slug, pk)
+    return redirect("column_mapping", slug, pk)

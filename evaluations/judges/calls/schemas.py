@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut
+from evaluations.api.schemas import UserOut
 from evaluations.domain.choices import Choice, ShownOrder
 from evaluations.domain.judges import CallState
 
@@ -60,7 +60,7 @@ class CallScoreOut(Schema):
 
 class CallDetailOut(CallOut):
     rationale: str
-    confirmed_by: PersonOut | None = Field(description="who confirmed the verdict of a suspect call")
+    confirmed_by: UserOut | None = Field(description="who confirmed the verdict of a suspect call")
     confirmed_at: datetime | None
     attempts: list[AttemptOut]
     verdicts: list[CallVerdictOut]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from evaluations.api.serializers import nano_to_usd, serialize_optional_person, serialize_row
+from evaluations.api.serializers import nano_to_usd, serialize_optional_user, serialize_row
 from evaluations.judges.calls.schemas import AttemptOut, CallDetailOut, CallOut, CallScoreOut, CallVerdictOut
 from evaluations.models.runs import Attempt, Call
 from evaluations.models.verdicts import Score, Verdict
@@ -27,7 +27,7 @@ def serialize_call_detail(row: Call, attempts: Iterable[Attempt]) -> CallDetailO
     return CallDetailOut(
         **serialize_call(row).model_dump(),
         rationale=row.rationale,
-        confirmed_by=serialize_optional_person(row.confirmed_by),
+        confirmed_by=serialize_optional_user(row.confirmed_by),
         confirmed_at=row.confirmed_at,
         attempts=[serialize_row(AttemptOut, attempt, cost_usd=nano_to_usd(attempt.cost)) for attempt in attempts],
         verdicts=[serialize_row(CallVerdictOut, verdict, aspect=verdict.aspect.key) for verdict in verdicts],

@@ -20,7 +20,7 @@ class PriceOut(Schema):
     tokens_out: float
     batch_percent: int
     most_tokens_out: int | None = Field(description="longest reply of the model, reasoning included")
-    source: str = Field(description="date and address of a list price; empty for a price set manually")
+    source: str = Field(description="date and source of a list price; empty for a price set manually")
 
 
 class EndpointOut(Schema):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, RowId, StrictIn
+from evaluations.api.schemas import RowId, StrictIn, UserOut
 from evaluations.domain.judges import CallState, RunChannel, RunOrders, RunState
 
 UsdAmount = Annotated[float, Field(ge=0, le=1_000_000)]
@@ -69,7 +69,7 @@ class RunOut(Schema):
     stop_reason: str
     waits_for: str = Field(description="why a running run waits for its endpoint; else empty")
     next_try_at: datetime | None = Field(description="when the endpoint is checked again with a free request")
-    person: PersonOut | None
+    created_by: UserOut | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -89,7 +89,7 @@ class OpenRunOut(Schema):
     endpoint: int | None
     state: RunState
     spent_usd: float
-    person: PersonOut | None
+    created_by: UserOut | None
     created_at: datetime
 
 

@@ -1,6 +1,6 @@
 """Runs as the API returns them."""
 
-from evaluations.api.serializers import nano_to_usd, serialize_optional_person, serialize_row
+from evaluations.api.serializers import nano_to_usd, serialize_optional_user, serialize_row
 from evaluations.domain.judges import RunState
 from evaluations.judges.endpoints.outages import describe_outage
 from evaluations.judges.runs.estimates import RunEstimate
@@ -18,7 +18,7 @@ def serialize_open_run(row: Run) -> OpenRunOut:
         judge_name=row.judge.name,
         endpoint=row.judge.endpoint_id,
         spent_usd=row.spent / 1e9,
-        person=serialize_optional_person(row.user),
+        created_by=serialize_optional_user(row.user),
     )
 
 
@@ -33,7 +33,7 @@ def serialize_run(row: Run) -> RunOut:
         spent_usd=row.spent / 1e9,
         waits_for=describe_outage(row.judge.endpoint) if row.state == RunState.RUNNING else "",
         next_try_at=row.judge.endpoint.next_probe_at if row.judge.endpoint and row.state == RunState.RUNNING else None,
-        person=serialize_optional_person(row.user),
+        created_by=serialize_optional_user(row.user),
     )
 
 

@@ -7,7 +7,7 @@ from evaluations.access import RIGHT_COLUMNS, get_site_policy, require_site_admi
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person, serialize_row
+from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.domain.roles import Scope
 from evaluations.members.accounts.schemas import (
     AccountOut,
@@ -123,7 +123,7 @@ def serialize_security_event(event: SecurityEvent) -> SecurityEventOut:
     return serialize_row(
         SecurityEventOut,
         event,
-        account=serialize_optional_person(event.user),
-        by=serialize_optional_person(event.by),
+        account=serialize_optional_user(event.user),
+        by=serialize_optional_user(event.by),
         token=event.token.name if event.token else None,
     )

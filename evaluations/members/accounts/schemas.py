@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import OMITTED, PersonOut, StrictIn
+from evaluations.api.schemas import OMITTED, StrictIn, UserOut
 
 
 class AccountOut(Schema):
@@ -48,8 +48,8 @@ class SecurityEventOut(Schema):
     id: int
     created_at: datetime
     kind: str
-    account: PersonOut | None = Field(description="null for a sign-in with an unknown username")
-    by: PersonOut | None = Field(description="who did it, if someone else")
+    account: UserOut | None = Field(description="null for a sign-in with an unknown username")
+    by: UserOut | None = Field(description="who did it, if someone else")
     token: str | None
     address: str = Field(description="IPv4 address or IPv6 network; empty if unknown")
     user_agent: str

@@ -6,7 +6,7 @@ from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_optional_person, serialize_row
+from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.domain.roles import Role, Scope
 from evaluations.members.invitations.schemas import (
     AcceptedInvitationOut,
@@ -52,7 +52,7 @@ def withdraw_pending_invitation(request: AuthenticatedRequest, slug: str, pk: in
 
 
 def serialize_invitation(invitation: Invitation) -> InvitationOut:
-    return serialize_row(InvitationOut, invitation, invited_by=serialize_optional_person(invitation.invited_by))
+    return serialize_row(InvitationOut, invitation, invited_by=serialize_optional_user(invitation.invited_by))
 
 
 @operations.get_one("/me/invitations", Scope.ADMIN, OwnInvitationList)
@@ -79,5 +79,5 @@ def serialize_own_invitation(invitation: Invitation) -> OwnInvitationOut:
         OwnInvitationOut,
         invitation,
         evaluation=invitation.evaluation.name,
-        invited_by=serialize_optional_person(invitation.invited_by),
+        invited_by=serialize_optional_user(invitation.invited_by),
     )

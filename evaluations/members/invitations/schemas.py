@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ninja import Schema
 
-from evaluations.api.schemas import PersonOut
+from evaluations.api.schemas import UserOut
 from evaluations.domain.roles import Role
 
 
@@ -12,7 +12,7 @@ class InvitationOut(Schema):
     id: int
     username: str
     role: Role
-    invited_by: PersonOut | None
+    invited_by: UserOut | None
     created_at: datetime
 
 
@@ -25,7 +25,7 @@ class OwnInvitationOut(Schema):
     id: int
     evaluation: str
     role: Role
-    invited_by: PersonOut | None
+    invited_by: UserOut | None
     created_at: datetime
 
 

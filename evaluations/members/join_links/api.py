@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from evaluations.access import Action, require_evaluation
 from evaluations.api.operations import OperationRouter
-from evaluations.api.serializers import serialize_person, serialize_row
+from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.domain.roles import Scope
 from evaluations.members.join_links import services
 from evaluations.members.join_links.schemas import JoinLinkIn, JoinLinkList, JoinLinkOut, NewJoinLinkOut
@@ -41,4 +41,4 @@ def revoke_join_link(request: AuthenticatedRequest, slug: str, pk: int) -> None:
 
 
 def serialize_join_link(link: JoinLink) -> JoinLinkOut:
-    return serialize_row(JoinLinkOut, link, created_by=serialize_person(link.created_by))
+    return serialize_row(JoinLinkOut, link, created_by=serialize_user(link.created_by))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, StrictIn
+from evaluations.api.schemas import StrictIn, UserOut
 from evaluations.domain.roles import Role
 from evaluations.members.join_links.services import MAX_DAYS, MAX_USES
 
@@ -13,7 +13,7 @@ from evaluations.members.join_links.services import MAX_DAYS, MAX_USES
 class JoinLinkOut(Schema):
     id: int
     role: Role
-    created_by: PersonOut
+    created_by: UserOut
     created_at: datetime
     expires_at: datetime
     max_uses: int

@@ -7,7 +7,7 @@ from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
 from evaluations.api.pagination import PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
-from evaluations.api.serializers import serialize_person, serialize_row
+from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.domain.reviews import QueueKind, SelectionMethod
 from evaluations.domain.roles import Scope
 from evaluations.models.evaluations import Evaluation
@@ -97,7 +97,7 @@ def preview_review_queue(request: AuthenticatedRequest, slug: str, body: QueueIn
 
 
 def plan_queue(evaluation: Evaluation, body: QueueIn) -> QueuePlan:
-    people = find_reviewers(evaluation, body.people)
+    people = find_reviewers(evaluation, body.reviewers)
     return QueuePlan(
         body.strategy, body.strata, body.size, body.random_percent, body.reviews_wanted, body.who, people, body.seed
     )
@@ -128,7 +128,7 @@ def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: 
         QueueSlotOut(
             comparison=status.slot.item.comparison_id,
             position=status.slot.position,
-            picked_by=SelectionMethod(status.slot.selection_method),
+            selection_method=SelectionMethod(status.slot.selection_method),
             probability=status.slot.probability,
             done=list(status.done),
             waiting=list(status.waiting),
@@ -142,7 +142,7 @@ def list_queue_slots(request: AuthenticatedRequest, slug: str, pk: int, paging: 
 def assign_review_queue(request: AuthenticatedRequest, slug: str, pk: int, body: ReviewersIn) -> AssignedOut:
     """Assign the queue's comparisons to these reviewers."""
     queue = get_queue_or_404(request.user, slug, pk, Action.MANAGE)
-    people = find_reviewers(queue.evaluation, body.people)
+    people = find_reviewers(queue.evaluation, body.reviewers)
     return AssignedOut(assigned=assign_queue_to_reviewers(queue, people, request.user))
 
 
@@ -190,7 +190,7 @@ def get_calibration_of_queue(
             serialize_row(
                 CalibrationMemberOut,
                 row.result.progress,
-                person=serialize_person(row.member.user),
+                user=serialize_user(row.member.user),
                 agreements=agreements_out(row.result),
             )
             for row in get_calibration_rows(queue, members)
@@ -219,7 +219,7 @@ def queue_out(status: QueueStatus) -> QueueOut:
         archived=queue.closed_at is not None,
         comparisons=status.comparisons,
         reviews=status.reviews,
-        people=status.people,
+        reviewers=status.people,
     )
 
 

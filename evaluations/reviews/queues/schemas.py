@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from evaluations.api.schemas import PersonOut, RowId, StrictIn
+from evaluations.api.schemas import RowId, StrictIn, UserOut
 from evaluations.domain.reviews import QueueAudience, QueueKind, SelectionMethod, StratifyBy
 
 
@@ -21,7 +21,7 @@ class QueueOut(Schema):
     is_outdated: bool
     comparisons: int
     reviews: int
-    people: int
+    reviewers: int
     created_at: datetime
 
 
@@ -54,7 +54,7 @@ class QueueDetailOut(QueueOut):
 class QueueSlotOut(Schema):
     comparison: int
     position: int
-    picked_by: SelectionMethod
+    selection_method: SelectionMethod
     probability: float | None
     done: list[str]
     waiting: list[str]
@@ -66,7 +66,7 @@ class QueueSlotPage(Schema):
 
 
 class QueueIn(StrictIn):
-    """``who``: everyone, split (divided among ``people``) or each (everyone selected reviews all)."""
+    """``who``: everyone, split (divided among ``reviewers``) or each (everyone selected reviews all)."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)]
     strategy: SelectionMethod = SelectionMethod.RANDOM
@@ -75,7 +75,7 @@ class QueueIn(StrictIn):
     random_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     reviews_wanted: Annotated[int, Field(ge=1, le=100)] = 1
     who: QueueAudience = QueueAudience.EVERYONE
-    people: Annotated[list[RowId], Field(max_length=500)] = Field(default_factory=list)
+    reviewers: Annotated[list[RowId], Field(max_length=500)] = Field(default_factory=list)
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
 
 
@@ -95,7 +95,7 @@ class CalibrationIn(StrictIn):
 
 
 class ReviewersIn(StrictIn):
-    people: Annotated[list[RowId], Field(min_length=1, max_length=500)]
+    reviewers: Annotated[list[RowId], Field(min_length=1, max_length=500)]
 
 
 class AssignedOut(Schema):
@@ -119,7 +119,7 @@ class CalibrationOut(Schema):
 
 
 class CalibrationMemberOut(Schema):
-    person: PersonOut
+    user: UserOut
     done: int
     total: int
     agreements: list[AspectAgreementOut]

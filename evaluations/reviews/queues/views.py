@@ -54,7 +54,7 @@ from evaluations.web.sorting import SortColumn, parse_sorting
 @never_cache
 @require_safe
 def calibration_result(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """The user's own result once it is finished; with ``?person=…`` another's, for those who see all."""
+    """The user's own result once it is finished; with ``?reviewer=…`` another's, for those who see all."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     sees_all = is_allowed(user, Action.SEE_ALL, evaluation)
@@ -81,7 +81,7 @@ def calibration_result(request: AuthenticatedRequest, slug: str, pk: int) -> Htt
 
 
 def get_requested_rater(request: AuthenticatedRequest, queue: Queue) -> Rater | None:
-    pk = request.GET.get("person", "")
+    pk = request.GET.get("reviewer", "")
     if not pk:
         return None
     if not (pk.isascii() and pk.isdecimal() and len(pk) < 19):

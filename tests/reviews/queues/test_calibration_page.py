@@ -91,15 +91,15 @@ def test_the_owner_sees_everyone_and_each_persons_differences(
     text = client.get(address).content.decode()
     assert "not started" in text
     assert "2 of 2" in text
-    person = client.get(address, {"person": rater.pk}).content.decode()
+    person = client.get(address, {"reviewer": rater.pk}).content.decode()
     assert person.count('data-label="Choice"') == 6
-    assert client.get(address, {"person": "x"}).status_code == 404
+    assert client.get(address, {"reviewer": "x"}).status_code == 404
 
 
 def test_a_reviewer_sees_nobody_elses_result(client: Client, evaluation: Evaluation, made: Queue, rater: Rater) -> None:
     review_all(made, rater)
     client.force_login(make_member(evaluation, Role.REVIEWER, "ben"))
-    text = client.get(reverse("calibration", args=["study", made.pk]), {"person": rater.pk}).content.decode()
+    text = client.get(reverse("calibration", args=["study", made.pk]), {"reviewer": rater.pk}).content.decode()
     assert "0 of 2 done" in text
     assert "anneliese" not in text
 
