@@ -217,16 +217,22 @@ def text_of_part(part: object, where: str) -> str:
 
 
 def parse_conversation(values: Values) -> Messages:
-    """The conversation to answer: the column ``messages``, or ``query`` as one turn of the user."""
+    """The conversation to answer: chat messages in ``messages`` or ``query``, or ``query`` as one turn of the user."""
     turns = parse_structured_value(values.get("messages"), "messages")
     query = values.get("query")
-    if turns is None:
-        return [{"role": "user", "content": required_text(values, "query")}]
-    if query not in (None, ""):
+    if turns is not None and query not in (None, ""):
         raise RowRefused("has both query and messages. Give one of them")
-    messages = parse_optional_messages(turns, "messages", strict=True)
+    if turns is not None:
+        return parse_asked_messages(turns, "messages")
+    if isinstance(query, list):
+        return parse_asked_messages(query, "query")
+    return [{"role": "user", "content": required_text(values, "query")}]
+
+
+def parse_asked_messages(turns: object, field: str) -> Messages:
+    messages = parse_optional_messages(turns, field, strict=True)
     if messages[-1]["role"] != "user":
-        raise RowRefused("messages must end with a user turn")
+        raise RowRefused(f"{field} must end with a user turn")
     return messages
 
 

@@ -94,6 +94,7 @@ def test_a_conversation_comes_as_messages() -> None:
     (row,) = rows({**record, "messages": turns})
     assert isinstance(row, ComparisonRow)
     assert row.query.messages == turns
+    assert rows({**record, "query": turns}) == rows({**record, "messages": turns})
 
 
 def test_a_cell_of_a_csv_may_hold_messages_and_metadata_as_json() -> None:
@@ -140,7 +141,8 @@ def test_a_response_that_json_writes_without_quotes_keeps_its_spelling(value: ob
         ({"query_id": None}, "query_id is missing"),
         ({"query_id": "x" * 201}, "query_id has 201 characters; the limit is 200"),
         ({"query": " "}, "query is missing"),
-        ({"query": ["Why?"]}, "query must be text"),
+        ({"query": ["Why?"]}, "query, turn 1 must have a role and a content"),
+        ({"query": {"text": "Why?"}}, "query must be text"),
         ({"messages": [{"role": "user", "content": "Hi"}]}, "has both query and messages. Give one of them"),
         ({"response_b": None}, 'response_b is missing. Write an empty response as ""'),
         ({"response_b": {"text": "x"}}, "response_b must be text"),
