@@ -100,7 +100,7 @@ class SettingsForm(forms.Form):
     resolve_judge_disagreements = forms.BooleanField(
         label="Treat judge disagreements as open",
         required=False,
-        help_text="Lists comparisons where reviewers and the shown judge differ under Disagreements.",
+        help_text="Resolve then also lists comparisons where the shown judge differs from the label.",
     )
 
     def __init__(self, data: QueryDict | None, *, evaluation: Evaluation) -> None:

@@ -1,8 +1,10 @@
 """How the activity page words events and their values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Final
 
+from evaluations.domain.events import SAW_VERDICTS
 from evaluations.models.evaluations import Event
 
 MAX_VALUE_CHARACTERS: Final = 200
@@ -92,8 +94,20 @@ FIELD_TEXTS: Final[Mapping[str, str]] = {
 FLAG_TEXTS: Final[Mapping[str, tuple[str, str]]] = {"skip_bad": ("strict", "skipped")}
 
 
-def describe_event(event: Event) -> str:
-    """What happened, as a short sentence without a subject."""
+def group_views(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
+    """Each event with the number that it stands for: a list that is opened shows the votes on many comparisons."""
+    for (verb, *_), same in groupby(events, key=lambda event: (event.verb, event.user_id, event.token_id)):
+        if verb == SAW_VERDICTS:
+            first, *others = same
+            yield first, 1 + len(others)
+        else:
+            yield from ((event, 1) for event in same)
+
+
+def describe_event(event: Event, times: int = 1) -> str:
+    """What happened, as a short sentence without a subject. ``times``: for so many objects."""
+    if times > 1:
+        return f"{VERB_TEXTS[event.verb]} on {times:,} comparisons"
     name = name_object(event)
     template = VERB_TEXTS.get(event.verb, f"{{object}} {event.verb}")
     text = template.replace("{object}", name[:1].upper() + name[1:])

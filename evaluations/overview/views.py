@@ -28,7 +28,7 @@ from evaluations.models.runs import Call
 from evaluations.models.users import Membership, User
 from evaluations.overview.checklist import ChecklistStep, build_checklist, get_step_url, record_step
 from evaluations.overview.deletion import delete_evaluation
-from evaluations.overview.event_texts import describe_event
+from evaluations.overview.event_texts import describe_event, group_views
 from evaluations.overview.forms import NewEvaluationForm
 from evaluations.overview.selectors import (
     EvaluationProgress,
@@ -187,7 +187,10 @@ def activity(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     events_of_evaluation = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     sorting = parse_sorting(request, SortColumn("when", descending=True))
     page = paginate(request, events_of_evaluation, sorting=sorting)
-    rows = [(event, describe_event(event), list(list_event_changes(event))) for event in page.rows]
+    rows = [
+        (event, describe_event(event, times), list(list_event_changes(event)), times)
+        for event, times in group_views(page.rows)
+    ]
     context = {"page": "activity", "evaluation": evaluation, "rows": rows, "page_of_rows": page, "sorting": sorting}
     return render(request, "activity/activity.html", context)
 

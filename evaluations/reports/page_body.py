@@ -54,7 +54,7 @@ PART_NAMES: Final = {
     ReportPart.AGREEMENT: "Agreement",
     ReportPart.WINS: "Win rates",
     ReportPart.BIAS: "Bias",
-    ReportPart.PEOPLE: "People",
+    ReportPart.PEOPLE: "Reviewers",
     ReportPart.JUDGES: "Judges",
     ReportPart.SCORES: "Scores",
 }

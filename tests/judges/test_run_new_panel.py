@@ -133,6 +133,17 @@ def test_a_server_without_a_key_is_added_once(root: User) -> None:
     assert [endpoint.name for endpoint in Endpoint.objects.all()] == ["Ollama"]
 
 
+def test_further_servers_get_names_of_their_own(root: User) -> None:
+    for port in (8, 9):
+        fields = {"provider": "other", "base_url": f"http://localhost:{port}/v1"}
+        assert send(root, reverse("run_new_test", args=["study"]), **fields).status_code in (204, 302)
+    assert len({endpoint.name for endpoint in Endpoint.objects.all()}) == 2
+
+
+def test_a_rule_is_offered_before_there_is_an_endpoint(root: User) -> None:
+    assert "?rule=longest" in page(root)
+
+
 def test_only_administrators_add_and_others_read_whom_to_ask(owner: User, evaluation: Evaluation, root: User) -> None:
     shown = page(owner)
     assert "Ask a site administrator to add or grant one: root." in shown

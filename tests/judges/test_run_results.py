@@ -138,7 +138,7 @@ def test_an_even_judge_prefers_nobody(evaluation: Evaluation) -> None:
 def test_a_run_that_ended_leads_to_the_results(evaluation: Evaluation, owner: User) -> None:
     judge_all(evaluation, ("A", "A"), ("A", "B"))
     shown = run_page(owner)
-    assert f'<a class="button primary" href="{reverse("report", args=["study"])}">See results</a>' in shown
+    assert f'<a class="button primary" href="{reverse("report_part", args=["study", "wins"])}">See results</a>' in shown
     assert "longest preferred alpha over beta in 1 of 2 comparisons and tied 1" in shown
     assert "50%" in shown
 

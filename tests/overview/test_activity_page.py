@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from evaluations.audit.events import record_event
 from evaluations.disagreements.services import add_comment, resolve_aspect
+from evaluations.domain.events import SAW_VERDICTS
 from evaluations.domain.roles import Role
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.models.evaluations import Evaluation
@@ -86,6 +87,19 @@ def test_events_are_readable_lines(client: Client, evaluation: Evaluation) -> No
         assert words in text
     for raw in ("made searchable", "skip bad", "{", "True", "False"):
         assert raw not in text[text.index("<tbody>") : text.index("</tbody>")]
+
+
+def test_votes_that_somebody_saw_on_many_comparisons_are_one_line(
+    client: Client, owner: User, evaluation: Evaluation
+) -> None:
+    seen = [make_comparison(evaluation) for _ in range(3)]
+    for comparison in seen:
+        record_event(SAW_VERDICTS, comparison, user=owner, evaluation=evaluation)
+    record_event("invited", evaluation, user=owner, evaluation=evaluation)
+    record_event(SAW_VERDICTS, seen[0], user=owner, evaluation=evaluation)
+    text = page(client)
+    assert text.count("Saw others’ votes") == 2
+    assert "Saw others’ votes on 3 comparisons" in text
 
 
 def test_it_costs_the_same_however_much_was_done(client: Client, owner: User, evaluation: Evaluation) -> None:

@@ -111,7 +111,7 @@ def test_a_judge_that_always_takes_the_first_shown_is_seen_at_once(owner: User, 
 
 def test_win_rates_stand_side_by_side_and_name_the_judges_error(owner: User, reviewed: Evaluation) -> None:
     shown = page(owner, "wins")
-    for column in ("People", "Judge alone", "Corrected", "Judge’s weight λ", "CI width vs. human-only"):
+    for column in ("Reviewers", "Judge alone", "Corrected", "Judge’s weight λ", "CI width vs. human-only"):
         assert f">{column}</th>" in shown
     assert "typically 4–15% narrower" in shown
 

@@ -42,8 +42,8 @@ def add_tested_endpoint(provider: Provider, access: EndpointAccess, *, user: Use
         same = Endpoint.objects.filter(base_url=access.base_url.strip().rstrip("/"), encrypted_key="")
         endpoint = same.filter(key_variable=access.key_variable.strip()).order_by("pk").first()
     if endpoint is None:
-        taken = Endpoint.objects.filter(name__startswith=provider.name).values_list("name", flat=True)
-        name = find_free_name(provider.name if provider.slug != "other" else "LLM server", taken)
+        wanted = provider.name if provider.slug != "other" else "LLM server"
+        name = find_free_name(wanted, Endpoint.objects.filter(name__startswith=wanted).values_list("name", flat=True))
         settings = EndpointSettings(name, access.base_url, access.key_variable, api_key=access.api_key)
         endpoint = create_endpoint(settings, user=user)
     request_check(endpoint, access.model)
