@@ -64,7 +64,7 @@ def iterate_review_subjects(review: models.Model) -> WebhookSubjects:
     # A review counts in every queue that holds its comparison.
     queues = QueueSlot.objects.filter(item__comparison=review.comparison_id, queue__closed_at__isnull=True)
     for pk in queues.values_list("queue", flat=True):
-        yield WebhookKind.ROUND_REVIEWED, pk
+        yield WebhookKind.QUEUE_REVIEWED, pk
 
 
 def build_run_subjects(kind: WebhookKind) -> Callable[[models.Model], WebhookSubjects]:

@@ -7,7 +7,7 @@ from typing import Final
 class WebhookKind(StrEnum):
     RUN_FINISHED = "run.finished"
     RUN_STOPPED = "run.stopped"
-    ROUND_REVIEWED = "round.reviewed"
+    QUEUE_REVIEWED = "queue.reviewed"
     DISAGREEMENT_OPENED = "disagreement.opened"
     TEST = "test"
 

@@ -8,7 +8,7 @@ from evaluations.web.forms import SecretFreeForm, SecretFreeURLInput
 KIND_LABELS = {
     WebhookKind.RUN_FINISHED: "A run finished",
     WebhookKind.RUN_STOPPED: "A run stopped and needs attention",
-    WebhookKind.ROUND_REVIEWED: "A queue is fully reviewed",
+    WebhookKind.QUEUE_REVIEWED: "A queue is fully reviewed",
     WebhookKind.DISAGREEMENT_OPENED: "A disagreement opened",
 }
 

@@ -28,7 +28,7 @@ Subject = tuple[int, str, int]  # webhook, kind, and what it is about
 logger = logging.getLogger(__name__)
 
 OUTBOX_BATCH_ROWS: Final = 500
-SENT_ONCE: Final = (WebhookKind.ROUND_REVIEWED, WebhookKind.DISAGREEMENT_OPENED)
+SENT_ONCE: Final = (WebhookKind.QUEUE_REVIEWED, WebhookKind.DISAGREEMENT_OPENED)
 
 
 def create_due_messages() -> int:
@@ -91,7 +91,7 @@ def build_queue_payload(webhook: Webhook, pk: int) -> Payload | None:
     if status.reviews < status.wanted:
         return None
     return {
-        "round": queue.pk,
+        "queue": queue.pk,
         "name": queue.name,
         "kind": queue.kind,
         "comparisons": status.comparisons,
@@ -122,7 +122,7 @@ def build_test_payload(webhook: Webhook, pk: int) -> Payload:
 PAYLOAD_BUILDERS: Final[Mapping[WebhookKind, Callable[[Webhook, int], Payload | None]]] = {
     WebhookKind.RUN_FINISHED: build_run_payload,
     WebhookKind.RUN_STOPPED: build_run_payload,
-    WebhookKind.ROUND_REVIEWED: build_queue_payload,
+    WebhookKind.QUEUE_REVIEWED: build_queue_payload,
     WebhookKind.DISAGREEMENT_OPENED: build_disagreement_payload,
     WebhookKind.TEST: build_test_payload,
 }

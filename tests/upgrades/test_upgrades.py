@@ -84,12 +84,25 @@ def test_a_migrated_database_gives_the_same_verdicts(upgrade: Upgrade) -> None:
 
 
 def test_a_migrated_database_gives_the_same_agreement(upgrade: Upgrade) -> None:
+    """Later versions may give their reasons in other words."""
     before, after = upgrade.before["report"]["aspects"], upgrade.after["report"]["aspects"]
     assert before.keys() == after.keys()
     for aspect, numbers in before.items():
-        assert numbers["human_human"] == after[aspect]["human_human"]
+        assert drop_reasons(numbers["human_human"]) == drop_reasons(after[aspect]["human_human"])
         for judge, agreement in numbers["judges"].items():
-            assert agreement["judge_human"] == after[aspect]["judges"][judge]["judge_human"]
+            later = after[aspect]["judges"][judge]
+            assert drop_reasons(agreement["judge_human"]) == drop_reasons(later["judge_human"])
+
+
+def drop_reasons(numbers: Any) -> Any:
+    """The numbers without their reasons, and without the digits that depend on the processor."""
+    if isinstance(numbers, float):
+        return round(numbers, 9)
+    if isinstance(numbers, list):
+        return [drop_reasons(number) for number in numbers]
+    if isinstance(numbers, dict):
+        return {key: drop_reasons(value) for key, value in numbers.items() if key not in ("why", "ci95_why")}
+    return numbers
 
 
 def test_every_page_opens_on_a_migrated_database(upgrade: Upgrade) -> None:

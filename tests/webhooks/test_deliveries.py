@@ -45,7 +45,7 @@ from tests.factories.verdicts import ALL_A, ALL_TIE, make_judge_rater
 from tests.helpers.job_work import job_about, work_all, work_once
 
 pytestmark = pytest.mark.django_db
-EVERYTHING = ["run.finished", "run.stopped", "round.reviewed", "disagreement.opened"]
+EVERYTHING = ["run.finished", "run.stopped", "queue.reviewed", "disagreement.opened"]
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_queue_is_told_when_its_last_review_is_saved(evaluation: Evaluation, w
     save_first_choices(ann, comparisons[1], choices=ALL_A, version=0)
     assert create_due_messages() == 1
     [told] = bodies()
-    assert (told["type"], told["data"]["name"]) == ("round.reviewed", made.name)
+    assert (told["type"], told["data"]["name"]) == ("queue.reviewed", made.name)
     assert (told["data"]["comparisons"], told["data"]["reviews"]) == (2, 2)
 
 
