@@ -64,10 +64,13 @@ def render_settings(
     return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def evaluation_archive(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
+    if request.method != "POST":
+        context = {"page": "evaluation_archive", "evaluation": evaluation}
+        return render(request, "evaluation_archive/evaluation_archive.html", context)
     move_to_archive(evaluation, user=user)
     messages.success(request, f"“{evaluation.name}” archived. Restore it in its settings.")
     return redirect("evaluations")

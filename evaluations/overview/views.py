@@ -176,7 +176,7 @@ def evaluation_delete(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         delete_evaluation(evaluation, request.POST.get("name", ""), user=request.user)
     except InputRefused as refused:
         messages.error(request, str(refused))
-        return redirect(f"{reverse('evaluation_settings', args=[slug])}#archive")
+        return redirect("evaluation_archive", slug)
     messages.success(request, f"“{evaluation.name}” deleted.")
     return redirect("evaluations")
 

@@ -62,6 +62,7 @@ PLACES: Final = (
             Tab("Guidelines", "guidelines", LOOK),
             Tab("Webhooks", "webhooks", MANAGE),
             Tab("Activity", "activity", SEE_ALL),
+            Tab("Archive and delete", "evaluation_archive", MANAGE),
         ),
     ),
 )

@@ -103,10 +103,13 @@ def test_a_stranger_gets_404(client: Client, evaluation: Evaluation) -> None:
 
 
 def test_a_link_alone_archives_nothing(client: Client, evaluation: Evaluation) -> None:
-    assert client.get(reverse("evaluation_archive", args=["study"])).status_code == 405
+    assert "Archive</button>" in client.get(reverse("evaluation_archive", args=["study"])).content.decode()
+    assert client.get(reverse("evaluation_restore", args=["study"])).status_code == 405
+    evaluation.refresh_from_db()
+    assert evaluation.archived_at is None
 
 
 def test_archiving_is_said_plainly_and_undone_in_the_settings(client: Client, evaluation: Evaluation) -> None:
     answer = client.post(reverse("evaluation_archive", args=["study"]), follow=True)
     assert "archived. Restore it in its settings." in answer.content.decode()
-    assert "Restore" in client.get(reverse("evaluation_settings", args=["study"])).content.decode()
+    assert "Restore" in client.get(reverse("evaluation_archive", args=["study"])).content.decode()

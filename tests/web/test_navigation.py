@@ -23,6 +23,7 @@ def test_an_owner_has_six_places_and_the_settings() -> None:
         "Guidelines",
         "Webhooks",
         "Activity",
+        "Archive and delete",
     ]
 
 
