@@ -75,7 +75,7 @@ def test_an_endpoint_that_judges_use_gets_a_key_once(client: Client, endpoint: E
     ("changed", "words"),
     [
         ({"name": ""}, "This field is required"),
-        ({"name": "taken"}, "There is an endpoint “taken” already"),
+        ({"name": "taken"}, "An endpoint “taken” already exists"),
         ({"base_url": "ftp://x"}, "is not an address"),
         ({"key_variable": "HOME"}, "cannot name a key"),
         ({"max_in_flight": "0"}, "greater than or equal to 1"),
