@@ -153,7 +153,7 @@ def try_sources_in_turn(request: NextRequest, open_queues: Sequence[Queue]) -> I
     for calibration in select_calibrations(queues):
         yield resume_calibration(request, calibration)
         yield reserve_from_queue(request, calibration)
-    yield renew_first(request, Assignment.objects.filter(pk=assigned[0].assignment_id)) if assigned else None
+    yield renew_own(request, assigned[0]) if assigned else None
     for review_queue in (queue for queue in queues if queue.kind == QueueKind.REVIEW):
         yield reserve_from_queue(request, review_queue)
     yield reserve_from_default_queue(request)
@@ -168,9 +168,13 @@ def resume_started(request: NextRequest, started: Sequence[OwnWork]) -> int | No
     """A review that the rater started or must confirm, even if its slot was taken in the meantime."""
     if not started:
         return None
-    first = started[0]
-    renewed = renew_first(request, Assignment.objects.filter(pk=first.assignment_id)) if first.assignment_id else None
-    return renewed or first.comparison_id
+    return renew_own(request, started[0]) or started[0].comparison_id
+
+
+def renew_own(request: NextRequest, work: OwnWork) -> int | None:
+    if work.assignment_id is None:
+        return None
+    return renew_first(request, Assignment.objects.filter(pk=work.assignment_id))
 
 
 def resume_calibration(request: NextRequest, calibration: Queue) -> int | None:
