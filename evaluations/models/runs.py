@@ -32,6 +32,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         paused = Q(judge__endpoint__paused_until__gt=Now())
         return self.exclude(paused | Q(judge__endpoint__down_since__isnull=False))
 
+    def current(self) -> "RunQuerySet":
+        return self.filter(archived_at__isnull=True)
+
+    def archived(self) -> "RunQuerySet":
+        return self.filter(archived_at__isnull=False)
+
 
 class Run(Row):
     evaluation = models.ForeignKey(Evaluation, on_delete=models.PROTECT, related_name="runs")
@@ -54,6 +60,8 @@ class Run(Row):
     resumed_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # An archived run is off the list of runs; its verdicts count as before.
+    archived_at = models.DateTimeField(null=True)
 
     objects = RunQuerySet.as_manager()
 

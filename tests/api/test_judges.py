@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.judges import RunState
 from evaluations.domain.roles import Role
 from evaluations.judges.runs.services import start_run
 from evaluations.models.evaluations import Evaluation
@@ -12,7 +13,7 @@ from evaluations.models.judges import Endpoint, Judge
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.runs import Run
 from tests.factories.evaluations import make_comparison, make_member, make_user
-from tests.factories.judges import make_llm_judge, run_judge_here
+from tests.factories.judges import make_baseline_judge, make_llm_judge, run_judge_here
 from tests.factories.verdicts import SIX_ASPECT_KEYS
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.llm_server import ServerAnswer, llm_server
@@ -115,6 +116,22 @@ def test_a_judge_is_archived_and_restored(asking: ApiClient, evaluation: Evaluat
     assert [one["name"] for one in asking.get(f"{at}?archived=true").json()["items"]] == ["gpt"]
     assert asking.post(f"{at}/{judge.pk}/restore").json()["archived"] is False
     assert [one["name"] for one in asking.get(at).json()["items"]] == ["gpt"]
+
+
+def test_a_run_is_archived_and_restored(asking: ApiClient, evaluation: Evaluation) -> None:
+    make_comparison(evaluation)
+    run, at = start_run(make_baseline_judge(evaluation), user=None), "/evaluations/study/runs"
+    refused = asking.post(f"{at}/{run.pk}/archive")
+    assert refused.status_code == 422
+    assert "Only ended runs can be archived" in refused.json()["detail"]
+    Run.objects.update(state=RunState.CANCELLED)
+    told = asking.post(f"{at}/{run.pk}/archive")
+    assert (told.status_code, told.json()["archived"]) == (200, True)
+    assert asking.get(at).json()["items"] == []
+    assert [one["id"] for one in asking.get(f"{at}?archived=true").json()["items"]] == [run.pk]
+    assert asking.post(f"{at}/{run.pk}/restore").json()["archived"] is False
+    assert [one["id"] for one in asking.get(at).json()["items"]] == [run.pk]
+    assert asking.get(f"{at}?archived=true").json()["items"] == []
 
 
 def test_a_program_makes_a_judge_that_asks_for_one_aspect_per_call(asking: ApiClient, evaluation: Evaluation) -> None:

@@ -154,6 +154,8 @@ SAME: Final = {
     "run_resume": "resume_run",
     "run_budget": "set_budget",
     "run_cancel": "cancel_run",
+    "run_archive": "archive_run",
+    "run_restore": "restore_run",
     "run_delete": "delete_run",
     "run_retry": "retry_run",
     "run_reparse": "reparse_run",

@@ -19,6 +19,7 @@ from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.backups import services as backups_services
 from evaluations.backups.selectors import BACKUP_TABLES, EXCLUDED_MODELS, MATCHED_MODELS, build_backup
@@ -403,6 +404,15 @@ def test_a_slug_that_is_taken_is_refused() -> None:
 def test_a_run_at_work_in_a_backup_is_refused() -> None:
     content = with_table(backup_of(study()), "run", state="running")
     assert "is in progress. Pause or cancel it, then back up." in refused(content)
+
+
+def test_an_archived_run_comes_back_archived() -> None:
+    evaluation = study()
+    assert evaluation.runs.exists()
+    archived_at = timezone.now()
+    evaluation.runs.update(archived_at=archived_at)
+    restored = restored_from(backup_of(evaluation)).evaluation
+    assert {run.archived_at for run in restored.runs.all()} == {archived_at}
 
 
 def test_what_a_run_keeps_back_is_not_read() -> None:

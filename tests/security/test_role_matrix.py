@@ -37,7 +37,7 @@ PAGES: Final[Mapping[Action, str]] = {
     "column_mapping_forget imports imports_store imports_undo import_store import_undo judge_archive judge_new "
     "judge_restore judge_test pairs queue_archive queue_delete queue_new "
     "queue_restore queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
-    "run_new_test run_delete judge_delete "
+    "run_new_test run_archive run_restore run_delete judge_delete "
     "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "
     "webhook_kinds webhook_new webhook_secret webhook_start webhook_stop webhook_test",
 }
@@ -58,7 +58,7 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge test_judge start_runs estimate_runs "
     "pause_run resume_run cancel_run try_endpoint_now set_budget retry_run reparse_run confirm_call "
     "create_review_queue delete_review_queue delete_judge "
-    "preview_review_queue delete_run "
+    "preview_review_queue archive_run restore_run delete_run "
     "create_calibration_queue assign_review_queue archive_review_queue restore_review_queue add_webhook change_webhook "
     "send_test stop_webhook start_webhook renew_webhook_secret send_again cancel_export rename_filter delete_filter",
 }

@@ -48,12 +48,17 @@ from evaluations.web.requests import AuthenticatedRequest
 operations = OperationRouter(tags=["runs"])
 
 
+class RunPaging(PageQuery):
+    archived: bool = False
+
+
 @operations.get_one("/evaluations/{slug:slug}/runs", Scope.READ, RunPage)
-def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> RunPage:
-    """List runs, newest first."""
+def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[RunPaging]) -> RunPage:
+    """List current runs, or archived ones with `archived`, newest first."""
     evaluation = require_evaluation(request.user, slug)
-    runs = Run.objects.filter(evaluation=evaluation).select_related("judge__endpoint", "user")
-    rows, next_cursor = paginate_by_cursor(paging, runs, newest_first=True)
+    all_runs = Run.objects.filter(evaluation=evaluation)
+    runs = all_runs.archived() if paging.archived else all_runs.current()
+    rows, next_cursor = paginate_by_cursor(paging, runs.select_related("judge__endpoint", "user"), newest_first=True)
     return RunPage(items=[serialize_run(row) for row in rows], next=next_cursor)
 
 
@@ -126,6 +131,18 @@ def try_endpoint_now(request: AuthenticatedRequest, slug: str, pk: int, body: Em
 @operations.do("/evaluations/{slug:slug}/runs/{int:pk}/cancel", Scope.WRITE, RunDetailOut)
 def cancel_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
     return change_api_run(request, slug, pk, lambda run: runs_services.cancel_run(run, user=request.user))
+
+
+@operations.do("/evaluations/{slug:slug}/runs/{int:pk}/archive", Scope.WRITE, RunDetailOut)
+def archive_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    """Archive an ended run: the list of runs omits it, and its verdicts still count."""
+    return change_api_run(request, slug, pk, lambda run: runs_services.archive_run(run, user=request.user))
+
+
+@operations.do("/evaluations/{slug:slug}/runs/{int:pk}/restore", Scope.WRITE, RunDetailOut)
+def restore_run(request: AuthenticatedRequest, slug: str, pk: int, body: EmptyIn | None = None) -> RunDetailOut:
+    """Restore an archived run."""
+    return change_api_run(request, slug, pk, lambda run: runs_services.restore_run(run, user=request.user))
 
 
 @operations.remove("/evaluations/{slug:slug}/runs/{int:pk}", Scope.WRITE)

@@ -67,6 +67,7 @@ class RunOut(Schema):
     budget_usd: float | None
     spent_usd: float
     stop_reason: str
+    archived: bool = Field(description="off the list of runs; its verdicts count as before")
     waits_for: str = Field(description="why a running run waits for its endpoint; else empty")
     next_try_at: datetime | None = Field(description="when the endpoint is checked again with a free request")
     created_by: UserOut | None

@@ -30,6 +30,7 @@ def serialize_run(row: Run) -> RunOut:
         judge_name=row.judge.name,
         batch=str(row.batch),
         budget_usd=nano_to_usd(row.budget),
+        archived=row.archived_at is not None,
         spent_usd=row.spent / 1e9,
         waits_for=describe_outage(row.judge.endpoint) if row.state == RunState.RUNNING else "",
         next_try_at=row.judge.endpoint.next_probe_at if row.judge.endpoint and row.state == RunState.RUNNING else None,

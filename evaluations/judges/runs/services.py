@@ -1,4 +1,4 @@
-"""Runs are started, paused, resumed and cancelled, and their budgets changed."""
+"""Runs are started, paused, resumed, cancelled and archived, and their budgets changed."""
 
 import secrets
 import uuid
@@ -8,6 +8,7 @@ from typing import Final, Unpack
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.audit.events import record_event
 from evaluations.domain.errors import InputRefused
@@ -153,6 +154,8 @@ def resume_run(run: Run, *, user: User | None, budget: int | None = None) -> Non
         .select_related("judge__endpoint", "judge__evaluation")
         .get(pk=run.pk)
     )
+    if row.archived_at:
+        raise InputRefused(f"Run {row.pk} is archived. Restore it first.")
     refuse_archived_judge(row.judge)
     refuse_ungranted_judge(row.judge)
     waiting = Call.all_rows.filter(run=row, state__in=OPEN_CALL_STATES)
@@ -169,6 +172,30 @@ def cancel_run(run: Run, *, user: User | None) -> None:
     """Send nothing more; answers in flight are still stored."""
     change_run_state(run, OPEN_RUN_STATES, RunState.CANCELLED, "cancelled", user)
     poll_batches_now(run)
+
+
+@transaction.atomic
+def archive_run(run: Run, *, user: User | None) -> None:
+    """Take an ended run off the list of runs. Its verdicts count as before."""
+    row = Run.objects.select_for_update().get(pk=run.pk)
+    if row.archived_at:
+        return
+    if row.state in ACTIVE_RUN_STATES:
+        raise InputRefused("Only ended runs can be archived: wait for this one to finish, or cancel it.")
+    row.archived_at = timezone.now()
+    row.save(update_fields=["archived_at"])
+    record_event("archived", row, user=user, evaluation=row.evaluation, after={"judge": row.judge.name})
+
+
+@transaction.atomic
+def restore_run(run: Run, *, user: User | None) -> None:
+    """Bring an archived run back to the list of runs."""
+    row = Run.objects.select_for_update().get(pk=run.pk)
+    if row.archived_at is None:
+        return
+    row.archived_at = None
+    row.save(update_fields=["archived_at"])
+    record_event("restored", row, user=user, evaluation=row.evaluation, after={"judge": row.judge.name})
 
 
 CALLS_PER_DELETION: Final = 5_000  # in one statement, so that other writers do not wait long

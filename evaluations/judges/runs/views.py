@@ -7,6 +7,7 @@ from itertools import groupby
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -38,10 +39,12 @@ from evaluations.judges.runs.selectors import (
     measure_run_progress,
 )
 from evaluations.judges.runs.services import (
+    archive_run,
     cancel_run,
     change_budget,
     delete_run,
     pause_run,
+    restore_run,
     resume_run,
     start_run,
     why_run_is_kept,
@@ -52,6 +55,7 @@ from evaluations.models.runs import Run
 from evaluations.visibility import reveal_judge_results
 from evaluations.web.forms import submit_form
 from evaluations.web.htmx import STOP_POLLING
+from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.pagination import paginate
 from evaluations.web.requests import AuthenticatedRequest
 from evaluations.web.sorting import SortColumn, parse_sorting
@@ -113,6 +117,27 @@ def run_try_now(request: AuthenticatedRequest, slug: str, pk: int) -> HttpRespon
 @require_POST
 def run_cancel(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
     return change_run(request, slug, pk, lambda row: cancel_run(row, user=request.user))
+
+
+@require_POST
+def run_archive(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    row = get_run_or_404(request, slug, pk, Action.MANAGE)
+    try:
+        archive_run(row, user=request.user)
+    except InputRefused as refused:
+        return render_refused_run(request, row, refused)
+    undo_url = reverse("run_restore", args=[slug, pk])
+    add_notice_with_undo(request, f"Run {pk} archived. Its verdicts still count in results.", undo_url)
+    return redirect("runs", slug)
+
+
+@require_POST
+def run_restore(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    def restore(row: Run) -> None:
+        restore_run(row, user=request.user)
+        messages.success(request, f"Run {pk} restored.")
+
+    return change_run(request, slug, pk, restore)
 
 
 @require_POST
@@ -279,7 +304,9 @@ def find_selected_states(counts: dict[str, int], query: QueryDict) -> Sequence[s
 @require_safe
 def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     evaluation = require_evaluation(request.user, slug)
-    listed = Run.objects.filter(evaluation=evaluation).select_related("judge__endpoint", "user")
+    archived = "archived" in request.GET
+    all_runs = Run.objects.filter(evaluation=evaluation)
+    listed = (all_runs.archived() if archived else all_runs.current()).select_related("judge__endpoint", "user")
     sorting = parse_sorting(request, SortColumn("started", descending=True))
     page = paginate(request, listed, sorting=sorting)
     context = {
@@ -288,6 +315,8 @@ def runs(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "runs": page,
         "sorting": sorting,
         "batches": group_runs_by_panel(page.rows),
+        "archived": archived,
+        "any_archived": archived or all_runs.archived().exists(),
         "has_judges": evaluation.judges.exists(),
         "has_comparisons": Comparison.objects.filter(evaluation=evaluation).exists(),
     }
