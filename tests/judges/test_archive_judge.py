@@ -161,7 +161,7 @@ def test_the_page_of_a_comparison_marks_it_and_ratings_for_pairs_leave_it_out(
     assert text.count('<span class="badge">archived</span>') == 1
     archive_judge(evaluation.judges.get(name="other"), user=None)
     Verdict.objects.filter(rater__kind="human").delete()
-    with pytest.raises(InputRefused, match="needs verdicts or scores or scores"):
+    with pytest.raises(InputRefused, match="needs verdicts or scores"):
         rank_by_results(evaluation)
 
 
