@@ -189,7 +189,7 @@ def filters() -> dict[str, dict[str, Any]]:
         "review saved": {"reviews": "saved"},
         "review skipped": {"reviews": "skipped"},
         "disagreement": {"disagreement": "open"},
-        "settled": {"disagreement": "settled"},
+        "resolved": {"disagreement": "resolved"},
         "judge failed": {"judge_failed": "any"},
         "flagged": {"flagged": "on"},
         "tag on three": {"tag": "rare"},

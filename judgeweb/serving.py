@@ -1,6 +1,7 @@
 """`make run`: the whole product under one process in the foreground.
 
-    serving ── make_ready   copies the database, migrates, loads the example; ends
+    serving ┬─ make_ready   copies the database, migrates, loads the example; ends
+            ├─ collectstatic   meanwhile; ends
             ├─ web          gunicorn, on a socket that this process holds
             └─ worker       Celery, works what was asked for in the background and what comes round
 
@@ -121,9 +122,24 @@ def explain_listen_error(error: OSError, host: str, port: int) -> str:
 
 
 def make_ready(stop_requests: StopRequests) -> str:
-    """Run the preparation. Returns the path of a new sign-in link, or an empty text."""
-    preparation = subprocess.Popen(
-        [sys.executable, "manage.py", "make_ready", "--no-color"],
+    """Prepare the data and, meanwhile, the static files. Returns the path of a new sign-in link, or an empty text."""
+    data = start_preparation("make_ready", "--no-color", "--no-static")
+    static_files = [] if settings.DEBUG else [start_preparation("collectstatic", "--no-input", "--verbosity", "0")]
+    preparations = [data, *static_files]
+    while any(preparation.poll() is None for preparation in preparations):
+        if stop_requests.to_stop():
+            for preparation in preparations:
+                preparation.terminate()
+        time.sleep(0.02)
+    if any(preparation.returncode for preparation in preparations) and not stop_requests.to_stop():
+        raise Refused("its data could not be made ready, see above.")
+    assert data.stdout is not None
+    return data.stdout.read().strip()
+
+
+def start_preparation(*command: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -132,14 +148,6 @@ def make_ready(stop_requests: StopRequests) -> str:
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
-    while preparation.poll() is None:
-        if stop_requests.to_stop():
-            preparation.terminate()
-        time.sleep(0.02)
-    if preparation.returncode != 0 and not stop_requests.to_stop():
-        raise Refused("its data could not be made ready, see above.")
-    assert preparation.stdout is not None
-    return preparation.stdout.read().strip()
 
 
 def build_environment() -> dict[str, str]:

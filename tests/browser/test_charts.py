@@ -98,7 +98,7 @@ def test_the_head_of_the_ranks_stands_below_the_legend_on_a_phone(show: Show) ->
     expect_drawn(page)
     drawing = page.locator(".card #plot-ranking-of-three svg.marks")
     legend = drawing.locator(".role-legend").last.bounding_box()
-    head = drawing.locator(".role-axis-title", has_text="Rank: people").bounding_box()
+    head = drawing.locator(".role-axis-title", has_text="Rank: reviewers").bounding_box()
     assert legend is not None
     assert head is not None
     assert legend["y"] + legend["height"] <= head["y"] + 1

@@ -247,7 +247,7 @@ def test_what_comes_after_the_evaluation_was_archived_is_refused_in_words_and_ke
     page.goto(study.address)
     expect_next_is_here(page)
     owner = new_page(storage_state=study.person(browser, "owner", "owner"))
-    owner.goto(f"/e/{study.slug}/settings")
+    owner.goto(f"/e/{study.slug}/settings/archive")
     owner.get_by_role("button", name="Archive").click()
     owner.wait_for_load_state()
     first = shown(page)

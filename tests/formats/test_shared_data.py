@@ -102,5 +102,5 @@ def test_files_of_mere_statistics_hold_no_rows(acceptance_data: Path) -> None:
     paths = [path for path in sorted(acceptance_data.rglob("*.json")) if path.name.endswith(NO_ROWS)]
     assert len(paths) == 23
     for path in paths:
-        with path.open("rb") as file, SeenIndex() as seen, pytest.raises(InputRefused, match="nothing in it is a row"):
+        with path.open("rb") as file, SeenIndex() as seen, pytest.raises(InputRefused, match="so it has no rows"):
             read_file_rows(file, path.name, ReadOptions(), seen)

@@ -148,7 +148,7 @@ def test_nothing_is_sent_beyond_the_daily_budget() -> None:
             call_command("check_endpoint", base_url=server.base_url, model="test-model", stdout=StringIO())
         make_llm_judge(make_evaluation(), server.base_url)
         [told] = [one for one in run_checks(lambda: None) if one.part == "endpoint here"]
-        assert (told.health, told.summary) == (Health.WARNING, "test-model was not asked")
+        assert (told.health, told.summary) == (Health.WARNING, "test-model was not tested")
         assert told.advice.startswith(USED_UP)
         assert len(server.questions) == 3
         assert totals_of_tests(endpoint)[3:] == (900_000, 0)

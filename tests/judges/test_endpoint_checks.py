@@ -224,4 +224,4 @@ def test_the_doctor_asks_the_model_of_a_judge_one_real_question() -> None:
         assert "The model has crashed" in told.summary
         server.script = answer_well
         (told,) = [one for one in run_checks(lambda: None) if one.part.startswith("endpoint")]
-    assert (told.health, told.summary) == (Health.OK, "test-model answers a question")
+    assert (told.health, told.summary) == (Health.OK, "test-model responds")

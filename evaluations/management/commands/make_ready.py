@@ -31,12 +31,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-copy", action="store_true", help="migrate a PostgreSQL database that you have already backed up"
         )
+        parser.add_argument("--no-static", action="store_true", help="leave static files to collectstatic")
 
     def handle(self, *args: object, **options: object) -> None:
         try:
             self.migrate(copies=not (options["no_copy"] or settings.MIGRATE_WITHOUT_COPY))
             close_files_to_others(settings.DATA_DIR)
-            if not settings.DEBUG:
+            if not (settings.DEBUG or options["no_static"]):
                 call_command("collectstatic", interactive=False, verbosity=0)
             self.welcome()
         except (DatabaseError, OSError) as error:
