@@ -39,7 +39,7 @@ class Figure:
 
     @property
     def text(self) -> str:
-        return f"{self.percent}{self.interval_text}, n = {self.n:,}"
+        return f"{self.percent}{self.interval_text}, n\u00a0=\u00a0{self.n:,}"
 
     @property
     def interval_text(self) -> str:

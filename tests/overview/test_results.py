@@ -147,8 +147,8 @@ def test_of_three_models_no_interval_tells_the_winner() -> None:
 
 
 def test_a_figure_is_written_with_its_interval_and_n() -> None:
-    assert Figure(0.42, 1200, 0.36, 0.48).text == "42% (95% CI 36–48), n = 1,200"
-    assert Figure(0.42, 12, why="Too few clusters for a CI (12 < 40).").text == "42%, n = 12"
+    assert Figure(0.42, 1200, 0.36, 0.48).text == "42% (95% CI 36–48), n\u00a0=\u00a01,200"
+    assert Figure(0.42, 12, why="Too few clusters for a CI (12 < 40).").text == "42%, n\u00a0=\u00a012"
 
 
 # ---- who sees what
