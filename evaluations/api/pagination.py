@@ -22,6 +22,10 @@ class PageQuery(Schema):
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="maximum number of items")] = 50
 
 
+class ArchivePageQuery(PageQuery):
+    archived: bool = Field(False, description="archived ones instead of current ones")
+
+
 def encode_cursor(after: int) -> str:
     return base64.urlsafe_b64encode(f"after:{after}".encode()).decode().rstrip("=")
 

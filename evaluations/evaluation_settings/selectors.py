@@ -42,7 +42,7 @@ def list_review_rubrics(evaluation: Evaluation) -> QuerySet[RubricVersion]:
 def can_ask_for_overall(evaluation: Evaluation) -> bool:
     """Whether the rubric for reviews is the newest version of one that Overall can be added to."""
     version = evaluation.review_rubric
-    if version is None or version.rubric.origin == RubricOrigin.IMPORTED or put_overall_first(version.spec()) is None:
+    if version is None or not version.rubric.is_editable or put_overall_first(version.spec()) is None:
         return False
     return not version.rubric.versions.filter(number__gt=version.number).exists()
 

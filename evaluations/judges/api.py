@@ -6,7 +6,7 @@ from ninja import Field, Query, Schema
 
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
-from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.pagination import ArchivePageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_messages, serialize_row
 from evaluations.domain.choices import ShownOrder
@@ -57,12 +57,8 @@ class PromptQuery(Schema):
     shown: ShownOrder = ShownOrder.AS_STORED
 
 
-class JudgePaging(PageQuery):
-    archived: bool = False
-
-
 @operations.get_one("/evaluations/{slug:slug}/judges", Scope.READ, JudgePage)
-def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[JudgePaging]) -> JudgePage:
+def list_judges(request: AuthenticatedRequest, slug: str, paging: Query[ArchivePageQuery]) -> JudgePage:
     """List current judges, or archived ones with `archived`."""
     evaluation = require_evaluation(request.user, slug)
     all_judges = Judge.objects.filter(evaluation=evaluation)

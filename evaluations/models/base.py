@@ -1,9 +1,12 @@
 """The abstract row, the constraints and the indexes that tables share."""
 
 from enum import StrEnum
+from typing import Self, TypeVar
 
 from django.db import models
 from django.db.models import Q
+
+ArchivableRow = TypeVar("ArchivableRow", bound=models.Model, covariant=True)
 
 
 class Row(models.Model):
@@ -15,6 +18,16 @@ class Row(models.Model):
     def __str__(self) -> str:
         """The row's name if it has one, else its kind and number."""
         return str(getattr(self, "name", "") or f"{self._meta.verbose_name} {self.pk}")
+
+
+class ArchivableQuerySet(models.QuerySet[ArchivableRow]):
+    """Rows with a column ``archived_at``."""
+
+    def current(self) -> Self:
+        return self.filter(archived_at__isnull=True)
+
+    def archived(self) -> Self:
+        return self.filter(archived_at__isnull=False)
 
 
 def enum_choices(words: type[StrEnum]) -> list[tuple[str, str]]:

@@ -6,17 +6,11 @@ from django.db import models
 
 from evaluations.domain.choices import LabelPolicy
 from evaluations.domain.reviews import NameReveal, Reveal
-from evaluations.models.base import Row, enum_choices, enum_constraint
+from evaluations.models.base import ArchivableQuerySet, Row, enum_choices, enum_constraint
 from evaluations.models.users import User
 
 
-class EvaluationQuerySet(models.QuerySet["Evaluation"]):
-    def current(self) -> "EvaluationQuerySet":
-        return self.filter(archived_at__isnull=True)
-
-    def archived(self) -> "EvaluationQuerySet":
-        return self.filter(archived_at__isnull=False)
-
+class EvaluationQuerySet(ArchivableQuerySet["Evaluation"]):
     def of(self, user: User) -> "EvaluationQuerySet":
         """The evaluations in which this person takes part."""
         return self.filter(memberships__user=user)

@@ -9,7 +9,7 @@ from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, Dialect, JudgeKind, OutputMode, ReplyShape
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind
-from evaluations.models.base import Row, enum_choices, enum_constraint
+from evaluations.models.base import ArchivableQuerySet, Row, enum_choices, enum_constraint
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
@@ -127,12 +127,8 @@ class LocalServer(Row):
         return len(self.model_names) - len(self.first_models)
 
 
-class JudgeQuerySet(models.QuerySet["Judge"]):
-    def current(self) -> "JudgeQuerySet":
-        return self.filter(archived_at__isnull=True)
-
-    def archived(self) -> "JudgeQuerySet":
-        return self.filter(archived_at__isnull=False)
+class JudgeQuerySet(ArchivableQuerySet["Judge"]):
+    pass
 
 
 class Judge(Row):

@@ -36,6 +36,11 @@ class Rubric(Row):
             enum_constraint("origin", RubricOrigin, "rubric_origin"),
         ]
 
+    @property
+    def is_editable(self) -> bool:
+        """Whether it may have another version: an imported rubric only names what a file held."""
+        return self.origin != RubricOrigin.IMPORTED
+
 
 class RubricVersion(Row):
     """One wording of a rubric. Once used it is frozen; an edit makes the next number."""

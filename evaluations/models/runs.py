@@ -18,7 +18,14 @@ from evaluations.domain.judges import (
     RunOrders,
     RunState,
 )
-from evaluations.models.base import Row, enum_choices, enum_constraint, exactly_one_of, not_null_index
+from evaluations.models.base import (
+    ArchivableQuerySet,
+    Row,
+    enum_choices,
+    enum_constraint,
+    exactly_one_of,
+    not_null_index,
+)
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import FinishedManager, Import, ImportedRow
@@ -26,17 +33,11 @@ from evaluations.models.judges import Judge
 from evaluations.models.users import User
 
 
-class RunQuerySet(models.QuerySet["Run"]):
+class RunQuerySet(ArchivableQuerySet["Run"]):
     def with_ready_endpoint(self) -> "RunQuerySet":
         """Those whose endpoint takes requests now: it is neither paused nor waited for after an outage."""
         paused = Q(judge__endpoint__paused_until__gt=Now())
         return self.exclude(paused | Q(judge__endpoint__down_since__isnull=False))
-
-    def current(self) -> "RunQuerySet":
-        return self.filter(archived_at__isnull=True)
-
-    def archived(self) -> "RunQuerySet":
-        return self.filter(archived_at__isnull=False)
 
 
 class Run(Row):

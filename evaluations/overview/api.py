@@ -6,7 +6,7 @@ from ninja import Query
 
 from evaluations.access import Action, get_role, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
-from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.pagination import ArchivePageQuery, PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_optional_user, serialize_row
 from evaluations.domain.roles import Role, Scope
@@ -32,12 +32,8 @@ from evaluations.web.requests import ApiRequest, AuthenticatedRequest
 operations = OperationRouter(tags=["evaluations"])
 
 
-class EvaluationQuery(PageQuery):
-    archived: bool = False
-
-
 @operations.get_one("/evaluations", Scope.READ, EvaluationPage, site_wide=True)
-def list_evaluations(request: ApiRequest, paging: Query[EvaluationQuery]) -> EvaluationPage:
+def list_evaluations(request: ApiRequest, paging: Query[ArchivePageQuery]) -> EvaluationPage:
     """List the evaluations of which you are a member, newest first."""
     mine = Evaluation.objects.of(request.user)
     token = request.auth

@@ -95,7 +95,7 @@ FLAG_TEXTS: Final[Mapping[str, tuple[str, str]]] = {"skip_bad": ("strict", "skip
 
 
 def group_views(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
-    """Each event with the number that it stands for: a list that is opened shows the votes on many comparisons."""
+    """Merge consecutive views of votes by one user; yields the first of them with their number."""
     for (verb, *_), same in groupby(events, key=lambda event: (event.verb, event.user_id, event.token_id)):
         if verb == SAW_VERDICTS:
             first, *others = same
@@ -105,7 +105,7 @@ def group_views(events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
 
 
 def describe_event(event: Event, times: int = 1) -> str:
-    """What happened, as a short sentence without a subject. ``times``: for so many objects."""
+    """What happened, as a short sentence without a subject. ``times``: the number of merged events."""
     if times > 1:
         return f"{VERB_TEXTS[event.verb]} on {times:,} comparisons"
     name = name_object(event)

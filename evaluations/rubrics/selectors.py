@@ -38,15 +38,10 @@ def list_versions(rubric: Rubric) -> "QuerySet[RubricVersion]":
     return versions.order_by("-number")
 
 
-def can_have_next_version(rubric: Rubric) -> bool:
-    """Whether it may be edited: an imported rubric only names what a file held."""
-    return rubric.origin != RubricOrigin.IMPORTED
-
-
 def get_continuable_rubric_or_404(user: User, slug: str, pk: int) -> Rubric:
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     rubric = get_object_or_404(Rubric.objects.select_related("evaluation"), evaluation=evaluation, pk=pk)
-    if not can_have_next_version(rubric):
+    if not rubric.is_editable:
         raise Http404
     return rubric
 
@@ -81,7 +76,7 @@ def get_current_builtin(version: RubricVersion) -> RubricSpec | None:
 
 def get_spec_with_overall(version: RubricVersion) -> RubricSpec | None:
     """The version's rubric with Overall as its first aspect; None if it cannot have it."""
-    spec = put_overall_first(version.spec()) if can_have_next_version(version.rubric) else None
+    spec = put_overall_first(version.spec()) if version.rubric.is_editable else None
     return use_known_aspect_names(version.rubric.evaluation, spec) if spec else None
 
 

@@ -94,7 +94,7 @@ def create_next_version(
     """
     if spec.kind != rubric.kind:
         raise InputRefused(f"“{rubric.name}” is a {rubric.kind} rubric. Create a new rubric for another kind.")
-    if rubric.origin != RubricOrigin.IMPORTED:  # imported ones never reach a judge
+    if rubric.is_editable:  # imported ones never reach a judge
         refuse_unusable_rubric(spec)
         refuse_slow_pattern(spec)
     refuse_renamed_aspects(rubric.evaluation, spec)

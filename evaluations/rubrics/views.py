@@ -39,7 +39,6 @@ from evaluations.rubrics.forms import (
 )
 from evaluations.rubrics.formsets import describe_examples
 from evaluations.rubrics.selectors import (
-    can_have_next_version,
     get_continuable_rubric_or_404,
     get_current_builtin,
     get_spec_with_overall,
@@ -136,7 +135,7 @@ def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         "pattern": pattern,
         "examples": describe_examples(spec),
         "judges": list(version.judges.current().order_by("name")),
-        "can_be_continued": can_have_next_version(shown_rubric),
+        "can_be_continued": shown_rubric.is_editable,
         "warnings": missing_placeholder_warnings(evaluation, spec),
         "offers_overall": version == versions[0] and get_spec_with_overall(version) is not None,
         "has_newer_text": version == versions[0] and get_current_builtin(version) is not None,

@@ -8,7 +8,7 @@ from ninja import Query
 
 from evaluations.access import Action, require_evaluation, require_site_administrator
 from evaluations.api.operations import OperationRouter
-from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.pagination import ArchivePageQuery, PageQuery, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
 from evaluations.api.schemas import EmptyIn
 from evaluations.domain.money import parse_budget_usd
@@ -48,12 +48,8 @@ from evaluations.web.requests import AuthenticatedRequest
 operations = OperationRouter(tags=["runs"])
 
 
-class RunPaging(PageQuery):
-    archived: bool = False
-
-
 @operations.get_one("/evaluations/{slug:slug}/runs", Scope.READ, RunPage)
-def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[RunPaging]) -> RunPage:
+def list_runs(request: AuthenticatedRequest, slug: str, paging: Query[ArchivePageQuery]) -> RunPage:
     """List current runs, or archived ones with `archived`, newest first."""
     evaluation = require_evaluation(request.user, slug)
     all_runs = Run.objects.filter(evaluation=evaluation)

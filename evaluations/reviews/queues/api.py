@@ -5,7 +5,7 @@ from ninja import Query
 
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.operations import OperationRouter
-from evaluations.api.pagination import PageQuery, paginate_by_cursor
+from evaluations.api.pagination import ArchivePageQuery, PageQuery, paginate_by_cursor
 from evaluations.api.schemas import EmptyIn
 from evaluations.api.serializers import serialize_row, serialize_user
 from evaluations.domain.reviews import QueueKind, SelectionMethod
@@ -63,12 +63,8 @@ from evaluations.web.requests import AuthenticatedRequest
 operations = OperationRouter(tags=["queues"])
 
 
-class QueuePaging(PageQuery):
-    archived: bool = False
-
-
 @operations.get_one("/evaluations/{slug:slug}/queues", Scope.READ, QueuePage)
-def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[QueuePaging]) -> QueuePage:
+def list_review_queues(request: AuthenticatedRequest, slug: str, paging: Query[ArchivePageQuery]) -> QueuePage:
     """Current queues, or archived ones with `archived`, newest first, with the default queue."""
     evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
     queues = list_queues(evaluation, archived=paging.archived)
