@@ -1,6 +1,6 @@
 """The product's own row formats: comparisons, responses, verdicts and scores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,9 +21,9 @@ from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import content_sha256
 from evaluations.formats.candidate_names import candidate_of_record
 from evaluations.formats.chat_messages import parse_conversation, parse_response
-from evaluations.formats.import_format import COMPARISONS, SCORES, VERDICTS, ImportFormat
+from evaluations.formats.import_format import COMPARISONS, SCORES, VERDICTS, ImportFormat, RowReader
 from evaluations.formats.label_parser import is_other_name, note_with_strength, parse_label, side_with_name
-from evaluations.formats.record_streams import Record
+from evaluations.formats.record_streams import FileSample, Record
 from evaluations.formats.values import (
     MAX_CATEGORY,
     MAX_KEY,
@@ -46,7 +46,6 @@ QUERY_COLUMNS: Final = frozenset(
 )
 COMPARISON_COLUMNS: Final = QUERY_COLUMNS | {"candidate_a", "response_a", "candidate_b", "response_b"}
 RESPONSE_COLUMNS: Final = QUERY_COLUMNS | {"candidate", "response"}
-WITHOUT_ID: Final = RESPONSE_COLUMNS - {"query_id"}
 CHOICES: Final = {word.lower(): str(word) for word in (*Choice, *FAILURE_STATES, INCONSISTENT)}
 FAILURES: Final = {str(word): str(word) for word in FAILURE_STATES}
 SHOWN: Final = {
@@ -132,10 +131,19 @@ def native_response_row(record: Record, options: ReadOptions) -> tuple[FileRow, 
     )
 
 
-def response_row_without_id(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
-    """The row of a file without ids: equal prompts are one prompt."""
-    key = content_hash_key(parse_conversation(record.values))
-    return native_response_row(replace(record, values={**record.values, "query_id": key}), options)
+def add_hashed_ids(read_rows: RowReader) -> RowReader:
+    """The reader for files without ids: equal prompts are one prompt."""
+
+    def read_with_hash(record: Record, options: ReadOptions) -> tuple[FileRow, ...]:
+        key = content_hash_key(parse_conversation(record.values))
+        return read_rows(replace(record, values={**record.values, "query_id": key}), options)
+
+    return read_with_hash
+
+
+def has_no_others(columns: Set[str]) -> Callable[[FileSample], bool]:
+    """A match of files that have none but these columns and no id: another column may be the id."""
+    return lambda sample: (columns - {"query_id"}).issuperset(sample.columns)
 
 
 def sample_of_response(values: Mapping[str, Any]) -> int | None:
@@ -300,10 +308,18 @@ NATIVE_FORMATS: Final = (
         FileFormat.RESPONSES,
         (COMPARISONS,),
         ("query", "candidate", "response"),
-        response_row_without_id,
+        add_hashed_ids(native_response_row),
         needs_pairing=True,
         model="candidate",
-        is_match=lambda sample: WITHOUT_ID.issuperset(sample.columns),  # another column may be the id
+        is_match=has_no_others(RESPONSE_COLUMNS | {SAMPLE_KEY}),
+        has_common_columns=True,
+    ),
+    ImportFormat(
+        FileFormat.COMPARISONS,
+        (COMPARISONS,),
+        ("query", "candidate_a", "response_a", "candidate_b", "response_b"),
+        add_hashed_ids(native_comparison_row),
+        is_match=has_no_others(COMPARISON_COLUMNS | {SAMPLE_KEY}),
         has_common_columns=True,
     ),
     ImportFormat(

@@ -60,6 +60,10 @@ ALPACA: dict[str, Any] = {"instruction": "Why?", "output_1": "x", "output_2": "y
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "AutoArena": ({"prompt": "Why?", "response": "x"}, "auto-arena"),
     "AutoArena with models": ({"prompt": "Why?", "response": "x", "model": "m"}, "auto-arena"),
+    "our comparisons without ids": (
+        {"query": "Why?", "candidate_a": "m", "response_a": "x", "candidate_b": "n", "response_b": "y"},
+        "comparisons",
+    ),
     "our responses without ids": ({"query": "Why?", "response": "x", "category": "c"}, "responses"),
     "responses with ids": ({"id": "q", "category": "c", "prompt": "Why?", "response": "x"}, UNKNOWN),
     "responses to messages": ({"id": "q", "messages": [], "response": "x"}, UNKNOWN),

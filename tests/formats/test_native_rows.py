@@ -97,6 +97,22 @@ def test_a_conversation_comes_as_messages() -> None:
     assert rows({**record, "query": turns}) == rows({**record, "messages": turns})
 
 
+def test_equal_prompts_of_files_without_ids_are_one_prompt() -> None:
+    pair = {
+        key: value
+        for key, value in COMPARISON.items()
+        if key in {"candidate_a", "response_a", "candidate_b", "response_b"}
+    }
+    (compared,) = rows({"query": "Why?", **pair})
+    answered, other = rows(
+        {"query": "Why?", "candidate": "m", "response": "x"}, {"query": "Who?", "candidate": "m", "response": "y"}
+    )
+    assert isinstance(compared, ComparisonRow)
+    assert isinstance(answered, ResponseRow)
+    assert isinstance(other, ResponseRow)
+    assert compared.query.key == answered.query.key != other.query.key
+
+
 def test_a_cell_of_a_csv_may_hold_messages_and_metadata_as_json() -> None:
     turns = '[{""role"":""user"",""content"":""Hi""}]'
     text = (
