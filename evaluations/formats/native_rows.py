@@ -1,6 +1,6 @@
 """The product's own row formats: comparisons, responses, verdicts and scores."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -141,7 +141,7 @@ def add_hashed_ids(read_rows: RowReader) -> RowReader:
     return read_with_hash
 
 
-def has_no_others(columns: Set[str]) -> Callable[[FileSample], bool]:
+def has_no_others(columns: frozenset[str]) -> Callable[[FileSample], bool]:
     """A match of files that have none but these columns and no id: another column may be the id."""
     return lambda sample: (columns - {"query_id"}).issuperset(sample.columns)
 
