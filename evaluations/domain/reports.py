@@ -50,6 +50,7 @@ class SeenRule(StrEnum):
 class ReportPart(StrEnum):
     """The parts of a report. Each has its own page and can be requested alone."""
 
+    DECISIONS = "decisions"
     AGREEMENT = "agreement"
     BIAS = "bias"
     WINS = "wins"

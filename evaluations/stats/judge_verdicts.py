@@ -72,14 +72,15 @@ class UnansweredCalls:
 class ConsolidatedVerdicts:
     """A judge's one verdict on each comparison; every array has one entry for each.
 
-    ``choice``: MISSING where there is none. ``incomplete``: whether an order was asked and has no answer. ``asked``:
-    whether there is a verdict or a call without one. ``by_order``: of each order in PACKED_ORDERS, the choices in it,
-    or None where it was never answered.
+    ``choice``: MISSING where there is none. ``incomplete``: whether an order was asked and has no answer. ``failed``:
+    whether it is incomplete and no call that it lacks is waiting. ``asked``: whether there is a verdict or a call
+    without one. ``by_order``: of each order in PACKED_ORDERS, the choices in it, or None where it was never answered.
     """
 
     choice: Choices
     inconsistent: BoolArray
     incomplete: BoolArray
+    failed: BoolArray
     asked: BoolArray
     by_order: tuple[Choices | None, ...]
 
@@ -136,7 +137,7 @@ def consolidate_verdicts(
     if failed is FailedRule.TIE:
         choice[incomplete & ~waiting] = TIE
         fill_failures_with_ties(by_order, unanswered, in_unanswered_order & unanswered.failed, items)
-    return ConsolidatedVerdicts(choice, inconsistent, incomplete, asked, tuple(by_order))
+    return ConsolidatedVerdicts(choice, inconsistent, incomplete, incomplete & ~waiting, asked, tuple(by_order))
 
 
 def fill_failures_with_ties(
@@ -288,6 +289,6 @@ def panel_verdicts(members: Mapping[str, ConsolidatedVerdicts], items: int) -> t
     asked = np.logical_and.reduce([member.asked for member in members.values()])
     incomplete = asked & ~has_choice & np.logical_or.reduce([member.incomplete for member in members.values()])
     own = ConsolidatedVerdicts(
-        choice, np.zeros(items, dtype=bool), incomplete, asked, by_order=(None,) * len(PACKED_ORDERS)
+        choice, np.zeros(items, dtype=bool), incomplete, incomplete, asked, by_order=(None,) * len(PACKED_ORDERS)
     )
     return own, Derivation("panel", judges=tuple(members), n_split=int((has_choice & ~agreed).sum()))

@@ -179,14 +179,19 @@ def claim_from_interval(low: float, high: float) -> Claim:
 
 def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
     """RESAMPLES draws of the largest |t| of all differences, with the same clusters drawn for all."""
+    return np.asarray(np.abs(draw_t(differences)).max(axis=1))
+
+
+def draw_t(differences: Sequence[MeanDifference]) -> FloatArray:
+    """Draws of t of each difference with the same clusters for all: RESAMPLES × differences."""
     clusters = np.unique(np.concatenate([difference.cluster for difference in differences]))
     if len(clusters) > BOOTSTRAP_UP_TO:
-        return normal_max_t(differences)
+        return draw_normal_t(differences)
     added, size = np.zeros((2, len(clusters), len(differences)))
     for column, difference in enumerate(differences):
         positions = np.searchsorted(clusters, difference.cluster)
         added[positions, column], size[positions, column] = difference.influence, difference.size
-    return np.asarray(np.abs(studentise_resamples(added, size)).max(axis=1))
+    return studentise_resamples(added, size)
 
 
 def studentise_resamples(added: FloatArray, size: FloatArray) -> FloatArray:
@@ -208,14 +213,13 @@ def studentise_resamples(added: FloatArray, size: FloatArray) -> FloatArray:
     return np.where(np.isfinite(studentised), studentised, 0.0)
 
 
-def normal_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
-    """Draws of the largest |t| for many clusters, whose sums are normal with the covariance of the clusters."""
+def draw_normal_t(differences: Sequence[MeanDifference]) -> FloatArray:
+    """Draws of t for many clusters, whose sums are normal with the covariance of the clusters."""
     covariance = cluster_covariances(differences)
     scale = np.sqrt(np.diag(covariance))
     spread, directions = np.linalg.eigh(covariance / np.outer(scale, scale))
     root = directions * np.sqrt(np.maximum(spread, 0.0))
-    drawn = np.random.default_rng(SEED).normal(size=(RESAMPLES, len(differences))) @ root.T
-    return np.asarray(np.abs(drawn).max(axis=1))
+    return np.asarray(np.random.default_rng(SEED).normal(size=(RESAMPLES, len(differences))) @ root.T)
 
 
 def cluster_covariances(differences: Sequence[MeanDifference]) -> FloatArray:

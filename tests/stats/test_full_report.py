@@ -67,7 +67,7 @@ def material_of(name: str, voted: bool) -> AspectMaterial:
 
 def test_what_is_said_of_a_judge_is_that_of_the_aspect_shown() -> None:
     nothing = np.full(1, MISSING, dtype=np.int8)
-    own = ConsolidatedVerdicts(nothing, nothing == 0, nothing == 0, nothing == 0, (None,) * 4)
+    own = ConsolidatedVerdicts(nothing, nothing == 0, nothing == 0, nothing == 0, nothing == 0, (None,) * 4)
     verdicts = JudgeVerdicts((JudgeAnswers(0, ZEROS, ZEROS.astype(np.int8)),))
     labels = {"clarity": None, "safety": "derived from scores, margin 0.5"}
     materials = []

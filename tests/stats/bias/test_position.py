@@ -23,7 +23,7 @@ def by_order(*pairs: tuple[int, int]) -> ConsolidatedVerdicts:
     """Choices as stored and swapped, one pair a comparison."""
     as_stored, swapped = np.array(pairs, dtype=np.int8).T
     no = np.zeros(len(pairs), dtype=bool)
-    return ConsolidatedVerdicts(as_stored, no, no, ~no, (as_stored, swapped, None, None))
+    return ConsolidatedVerdicts(as_stored, no, no, no, ~no, (as_stored, swapped, None, None))
 
 
 # A A, B B, tie tie: the same. A B: the first shown wins twice. B A: the second shown wins twice.
@@ -142,7 +142,7 @@ def test_the_mean_of_the_orders_of_few_comparisons_has_wilsons_interval() -> Non
         choice = np.where(item < right, A, B).astype(np.int8)
         made = JudgeVerdicts(tuple(JudgeAnswers(shown, item, choice, is_single=True) for shown in (AS_STORED, SWAPPED)))
         no = np.zeros(comparisons, dtype=bool)
-        own = ConsolidatedVerdicts(choice, no, no, ~no, (choice, choice, None, None))
+        own = ConsolidatedVerdicts(choice, no, no, no, ~no, (choice, choice, None, None))
         agree = position_bias(own, single_stratum(item)).consistency
         found = accuracy_by_order(made, agree, np.full(comparisons, A), item)
         assert found.accuracy.value == right / comparisons
@@ -158,7 +158,7 @@ def test_the_mean_of_the_orders_has_an_interval_in_which_the_orders_of_a_compari
     choice = np.where(item < 300, A, B).astype(np.int8)
     made = JudgeVerdicts(tuple(JudgeAnswers(shown, item, choice, is_single=True) for shown in (AS_STORED, SWAPPED)))
     no = np.zeros(400, dtype=bool)
-    own = ConsolidatedVerdicts(choice, no, no, ~no, (choice, choice, None, None))
+    own = ConsolidatedVerdicts(choice, no, no, no, ~no, (choice, choice, None, None))
     found = accuracy_by_order(made, position_bias(own, single_stratum(item)).consistency, np.full(400, A), item)
     assert found.accuracy.ci95 is not None
     low, high = found.accuracy.ci95

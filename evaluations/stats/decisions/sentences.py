@@ -1,0 +1,152 @@
+"""A decision in words: a headline, one plain sentence, and the reasons against a judge."""
+
+from typing import Final
+
+from evaluations.domain.decisions import AspectOutcome, Outcome
+from evaluations.stats.decisions.gauges import Gauge
+from evaluations.stats.decisions.results import Decision
+from evaluations.stats.decisions.spot_checks import SpotChecks
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.phrases import count_phrase, join_words
+
+HALF: Final = 0.5
+
+
+def decision_headline(decision: Decision) -> str:
+    """“Can stand in for a reviewer, except for safety”."""
+    words = decision.outcome[0].upper() + decision.outcome[1:]
+    if decision.outcome is Outcome.STAND_IN:
+        except_for = name_aspects(decision, AspectOutcome.NOT_SHOWN, AspectOutcome.NOT_RELIABLE)
+        return f"{words}, except for {except_for}" if except_for else words
+    if decision.outcome is Outcome.SPOT_CHECKS and decision.spot_checks and decision.spot_checks.per_100:
+        return f"{words} ({decision.spot_checks.per_100} per 100)"
+    if decision.outcome is Outcome.NOT_ENOUGH_DATA and decision.more:
+        return f"{words} (about {decision.more:,} more comparisons with two reviews)"
+    return words
+
+
+def name_aspects(decision: Decision, *outcomes: AspectOutcome) -> str:
+    """The names of the aspects with one of these outcomes, as a list in words; empty where there is none."""
+    names = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.outcome in outcomes]
+    return join_words(names) if names else ""
+
+
+def decision_sentence(decision: Decision) -> str:
+    return " ".join(filter(None, [*SENTENCES[decision.outcome](decision), unreliable_aspects(decision)]))
+
+
+def unreliable_aspects(decision: Decision) -> str:
+    """Aspects on which a judge is not reliable, where the decision is another."""
+    names = name_aspects(decision, AspectOutcome.NOT_RELIABLE)
+    return f"Not reliable for {names}." if names and decision.outcome is not Outcome.NOT_RELIABLE else ""
+
+
+def agreement_phrase(decision: Decision) -> str:
+    """“Reviewers agree with it 78% of the time and with each other 79% (n = 120).”"""
+    levels = decision.levels
+    return (
+        f"Reviewers agree with it {percent(levels.judge)} of the time and with each other "
+        f"{percent(levels.reviewers)} (n = {decision.n:,})."
+    )
+
+
+def percent(number: Estimate) -> str:
+    assert number.value is not None
+    return f"{100 * number.value:.0f}%"
+
+
+def points(share: float) -> str:
+    size = f"{100 * share:.0f}"
+    return f"{size} point{'s' * (size != '1')}"
+
+
+def stand_in_sentences(decision: Decision) -> list[str]:
+    return [agreement_phrase(decision), f"The gap is under {points(decision.bars.stand_in)}."]
+
+
+def spot_check_sentences(decision: Decision) -> list[str]:
+    why = decision.coverage.why or f"A gap of {points(decision.bars.stand_in)} or more is not ruled out."
+    return [agreement_phrase(decision), why, describe_spot_checks(decision.spot_checks)]
+
+
+def describe_spot_checks(checks: SpotChecks | None) -> str:
+    if checks is None:
+        return ""
+    if checks.n is None:
+        return (
+            f"Win rates are exact to ±{points(checks.reached)} even if reviewers check all of the next "
+            f"{checks.comparisons:,}."
+        )
+    return f"Review {checks.n:,} of the next {checks.comparisons:,} to know win rates to ±{points(checks.half_width)}."
+
+
+def not_reliable_sentences(decision: Decision) -> list[str]:
+    return list(decision.reasons)
+
+
+def clarify_sentences(decision: Decision) -> list[str]:
+    levels = decision.levels
+    unclear = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.n and not aspect.reviewers_agree]
+    return [
+        f"Reviewers agree with each other {percent(levels.reviewers)} of the time, with the best constant answer "
+        f"{percent(levels.constant)} (n = {decision.n:,}).",
+        f"Unclear: {join_words(unclear)}." if unclear else "",
+    ]
+
+
+def not_enough_sentences(decision: Decision) -> list[str]:
+    if not decision.n:
+        return ["No comparison has its verdict and two reviews."]
+    if decision.more is None:
+        return [agreement_phrase(decision), "More data will hardly help."]
+    return [f"Only {count_phrase(decision.n, 'comparison')} with its verdict and two reviews."]
+
+
+SENTENCES: Final = {
+    Outcome.STAND_IN: stand_in_sentences,
+    Outcome.SPOT_CHECKS: spot_check_sentences,
+    Outcome.NOT_RELIABLE: not_reliable_sentences,
+    Outcome.CLARIFY_RUBRIC: clarify_sentences,
+    Outcome.NOT_ENOUGH_DATA: not_enough_sentences,
+}
+
+
+def unreliability_reasons(decision: Decision, *, is_far_below: bool) -> tuple[str, ...]:
+    """What makes the judge not reliable, each in a sentence. ``is_far_below``: whether its agreement does."""
+    if decision.outcome is not Outcome.NOT_RELIABLE:
+        return ()
+    gauges = decision.gauges
+    each = (
+        ("{} of comparisons with a failed call (limit {})", gauges.failures),
+        ("Changes its choice with the order on {} of comparisons (limit {})", gauges.inconsistency),
+    )
+    shares = [
+        words.format(percent(gauge.number), percent_of(gauge.bar)) + "." for words, gauge in each if gauge.exceeds
+    ]
+    reasons = [agreement_phrase(decision)] if is_far_below else []
+    if gauges.position.exceeds:
+        shares.append(describe_position(gauges.position))
+    for words, gauge in (("the longer response", gauges.length), ("its own family", gauges.own_family)):
+        if gauge.exceeds:
+            shares.append(describe_preference(words, gauge))
+    return (*reasons, *shares)
+
+
+def percent_of(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def describe_position(gauge: Gauge) -> str:
+    assert gauge.number.value is not None
+    first = gauge.number.value > HALF
+    share = gauge.number.value if first else 1 - gauge.number.value
+    where = "first" if first else "second"
+    return f"Chooses the {where} response {100 * share:.0f}% of the time (limit {percent_of(HALF + gauge.bar)})."
+
+
+def describe_preference(words: str, gauge: Gauge) -> str:
+    assert gauge.number.value is not None
+    how = "more" if gauge.number.value > 0 else "less"
+    return (
+        f"Chooses {words} {points(abs(gauge.number.value))} {how} often than reviewers (limit {100 * gauge.bar:.0f})."
+    )
