@@ -10,14 +10,15 @@ from evaluations.stats.estimates import Estimate
 from evaluations.stats.phrases import count_phrase, join_words
 
 HALF: Final = 0.5
+MOST_NAMES: Final = 8
 
 
 def decision_headline(decision: Decision) -> str:
-    """“Can stand in for a reviewer, except for safety”."""
+    """“Can stand in for a reviewer (not shown for safety)”."""
     words = decision.outcome[0].upper() + decision.outcome[1:]
     if decision.outcome is Outcome.STAND_IN:
-        except_for = name_aspects(decision, AspectOutcome.NOT_SHOWN, AspectOutcome.NOT_RELIABLE)
-        return f"{words}, except for {except_for}" if except_for else words
+        not_shown = name_aspects(decision, AspectOutcome.NOT_SHOWN)
+        return f"{words} (not shown for {not_shown})" if not_shown else words
     if decision.outcome is Outcome.SPOT_CHECKS and decision.spot_checks and decision.spot_checks.per_100:
         return f"{words} ({decision.spot_checks.per_100} per 100)"
     if decision.outcome is Outcome.NOT_ENOUGH_DATA and decision.more:
@@ -25,9 +26,11 @@ def decision_headline(decision: Decision) -> str:
     return words
 
 
-def name_aspects(decision: Decision, *outcomes: AspectOutcome) -> str:
-    """The names of the aspects with one of these outcomes, as a list in words; empty where there is none."""
-    names = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.outcome in outcomes]
+def name_aspects(decision: Decision, outcome: AspectOutcome) -> str:
+    """The names of the aspects with this outcome, as a list in words; empty where there is none."""
+    names = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.outcome is outcome]
+    if len(names) > MOST_NAMES:
+        names[MOST_NAMES:] = [f"{len(names) - MOST_NAMES} more"]
     return join_words(names) if names else ""
 
 
@@ -38,7 +41,7 @@ def decision_sentence(decision: Decision) -> str:
 def unreliable_aspects(decision: Decision) -> str:
     """Aspects on which a judge is not reliable, where the decision is another."""
     names = name_aspects(decision, AspectOutcome.NOT_RELIABLE)
-    return f"Not reliable for {names}." if names and decision.outcome is not Outcome.NOT_RELIABLE else ""
+    return f"Not reliable for {names}." if names and decision.outcome in (Outcome.STAND_IN, Outcome.SPOT_CHECKS) else ""
 
 
 def agreement_phrase(decision: Decision) -> str:
