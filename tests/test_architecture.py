@@ -47,6 +47,7 @@ ARROWS: Final = {
     "reviews": {"rubrics"},
     "members": {"reviews"},
     "disagreements": {"reviews"},
+    "reports": {"disagreements", "evaluation_settings"},
     "comparisons": {"reviews", "reports"},
     "imports": {"comparisons", "rubrics"},
     "backups": {"comparisons", "judges", "members"},

@@ -234,6 +234,8 @@ def build_report_charts(report: Report, part: ReportPart, aspect: str, theme: Th
     """``aspect``: the key of the one that is looked at. Parts whose plots show all aspects at once pass it by."""
     name = report.names.get(aspect, aspect)
     match part:
+        case ReportPart.DECISIONS | ReportPart.METHODOLOGY:
+            return []
         case ReportPart.AGREEMENT:
             return [build_agreement_chart(report, theme)] if report.aspects else []
         case ReportPart.BIAS:

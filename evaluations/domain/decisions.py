@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Outcome(StrEnum):
@@ -39,3 +40,6 @@ class DecisionBars:
     inconsistency: float = 0.40
     bias: float = 0.10
     half_width: float = 0.05
+
+
+DEFAULT_BARS: Final = DecisionBars()

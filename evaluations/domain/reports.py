@@ -57,6 +57,7 @@ class ReportPart(StrEnum):
     PEOPLE = "people"
     JUDGES = "judges"
     SCORES = "scores"
+    METHODOLOGY = "methodology"
 
 
 @dataclass(frozen=True)

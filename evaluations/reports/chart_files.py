@@ -30,7 +30,7 @@ CHART_CONTENT_TYPES: Final = {
     PlotFormat.CSV: "text/csv; charset=utf-8",
     PlotFormat.JSON: "application/json",
 }
-JUDGE_PARTS: Final = (ReportPart.BIAS, ReportPart.JUDGES)
+JUDGE_PARTS: Final = (ReportPart.DECISIONS, ReportPart.BIAS, ReportPart.JUDGES)
 NOTHING_TO_DRAW: Final = "No chart. The table shows why; you can download it as CSV."
 DRAWING_FAILED: Final = "The chart could not be drawn. Try again, or download the numbers as CSV."
 
@@ -47,6 +47,8 @@ def list_part_aspects(report: Report, part: ReportPart) -> list[str]:
     if part.value in report.aspects_by_part:
         return list(report.aspects_by_part[part.value])
     has_results = {
+        ReportPart.DECISIONS: {},
+        ReportPart.METHODOLOGY: {},
         ReportPart.AGREEMENT: report.aspects,
         ReportPart.JUDGES: {
             key: any(judge.n for judge in judges.values()) for key, judges in report.confidence.items()

@@ -15,6 +15,7 @@ from evaluations.domain.reports import ReportPart, ReportRules, SideCoding
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
+from evaluations.reports.answer import build_cards, count_open_disagreements, list_judges_not_run
 from evaluations.reports.chart_files import JUDGE_PARTS, choose_aspect, list_part_aspects
 from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
 from evaluations.reports.overview_table import build_overview_table
@@ -51,12 +52,14 @@ def build_part_context(
 
 
 PART_NAMES: Final = {
+    ReportPart.DECISIONS: "Answer",
     ReportPart.AGREEMENT: "Agreement",
     ReportPart.WINS: "Win rates",
     ReportPart.BIAS: "Bias",
     ReportPart.PEOPLE: "Reviewers",
     ReportPart.JUDGES: "Judges",
     ReportPart.SCORES: "Scores",
+    ReportPart.METHODOLOGY: "Methodology",
 }
 
 PART_LAYOUT_FIELDS: Final = ("sort", "measure")  # how one part is laid out says nothing to the others
@@ -111,7 +114,19 @@ def render_report(result: Report, form: ReportForm, part: ReportPart, viewer: Re
     is_small = 0 < result.comparisons <= SMALL_REPORT_COMPARISONS
     context["gives_away"] = viewer.sees_all and viewer.may(Action.REVIEW) and is_small
     context |= build_part_context(evaluation, result, part, form.cleaned_data["aspect"], form.to_query())
+    if part is ReportPart.DECISIONS:
+        context |= build_answer_context(evaluation, result)
     return render_to_string("report/_body.html", context)
+
+
+def build_answer_context(evaluation: Evaluation, result: Report) -> dict[str, object]:
+    card, *others = build_cards(result) or [None]
+    return {
+        "card": card,
+        "other_cards": others,
+        "not_run": list_judges_not_run(evaluation, result),
+        "open_disagreements": count_open_disagreements(evaluation),
+    }
 
 
 def render_refused_report(form: ReportForm, part: ReportPart, viewer: ReportViewer) -> str:
@@ -155,7 +170,7 @@ def list_tabs(
 
 
 def get_part_url(evaluation: Evaluation, part: ReportPart) -> str:
-    if part is ReportPart.AGREEMENT:
+    if part is ReportPart.DECISIONS:
         return reverse("report", args=[evaluation.slug])
     return reverse("report_part", args=[evaluation.slug, part.value])
 

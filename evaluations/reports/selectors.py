@@ -31,7 +31,7 @@ from evaluations.reports.materials import (
 )
 from evaluations.reports.score_material import read_aspect_scores
 from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.full_report import BY_ASPECT, Report, full_report
+from evaluations.stats.full_report import ALL_OF_AGREEMENT, BY_ASPECT, Report, full_report
 from evaluations.stats.items import Items
 from evaluations.stats.judge_comparison import HeldOutLook
 from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
@@ -131,7 +131,7 @@ def build_report(
     reported = [row for row in aspects if row.pk in with_verdicts]
     materials = iterate_aspect_materials(reported, gathered, items, raters, asked_aspects, judged, panels, rules)
     family = list_judges_in_claim_family(evaluation)
-    if with_judges and ReportPart.AGREEMENT in parts:
+    if with_judges and ALL_OF_AGREEMENT.intersection(parts):
         hidden = [rater for rater in family if rater not in raters]
         materials = add_hidden_judges(
             materials, reported, hidden, raters, items, places, selected, asked_aspects, rules

@@ -35,28 +35,40 @@ from evaluations.web.requests import AuthenticatedRequest
 
 
 @require_safe
-def report(request: AuthenticatedRequest, slug: str, part: str = ReportPart.AGREEMENT.value) -> HttpResponse:
+def report(request: AuthenticatedRequest, slug: str, part: str = "") -> HttpResponse:
+    """Without a part: the answer, or what there is instead for those who may not see judges."""
     user = request.user
     evaluation = require_evaluation(user, slug)
     viewer = ReportViewer(cast(Role, get_role(user, evaluation)), can_see_judges(user, evaluation))
-    asked_part = get_part_or_404(part, sees_judges=viewer.sees_judges)
+    if not part and (request.GET or not viewer.sees_judges):
+        return redirect(
+            join_query(get_part_url(evaluation, ReportPart.AGREEMENT), request)
+        )  # the answer has no filters
+    asked_part = get_part_or_404(part or ReportPart.DECISIONS, sees_judges=viewer.sees_judges)
     question = ReportQuestion(evaluation, asked_part, request.GET.urlencode(), viewer)
     if served := find_served_report(question):
-        return render_page(request, evaluation, served.body, as_of=served.as_of)
+        return render_page(request, evaluation, served.body, part=asked_part, as_of=served.as_of)
     state = read_report_state(evaluation)
     form = question.make_form()
     try:
         if form.is_valid():
             result = reveal_report(user, evaluation, form.rules(), (asked_part,), form.cleaned_data["aspect"])
             scores = Score.objects.filter(rater__evaluation=evaluation)
-            if asked_part is ReportPart.AGREEMENT and not result.names and viewer.sees_all and scores.exists():
-                return redirect(f"{get_part_url(evaluation, ReportPart.SCORES)}?{request.GET.urlencode()}".rstrip("?"))
+            is_first = asked_part in (ReportPart.DECISIONS, ReportPart.AGREEMENT)
+            if is_first and not result.names and viewer.sees_all and scores.exists():
+                return redirect(join_query(get_part_url(evaluation, ReportPart.SCORES), request))
             body = render_report(result, form, asked_part, viewer)
             keep_served_report(question, form.rules(), result, body, state)
-            return render_page(request, evaluation, body)
+            return render_page(request, evaluation, body, part=asked_part)
     except InputRefused as refused:
         form.add_error(None, str(refused))
-    return render_page(request, evaluation, render_refused_report(form, asked_part, viewer), status=422)
+    return render_page(
+        request, evaluation, render_refused_report(form, asked_part, viewer), part=asked_part, status=422
+    )
+
+
+def join_query(address: str, request: AuthenticatedRequest) -> str:
+    return f"{address}?{request.GET.urlencode()}".rstrip("?")
 
 
 def render_page(
@@ -64,11 +76,12 @@ def render_page(
     evaluation: Evaluation,
     body: str,
     *,
+    part: ReportPart,
     as_of: datetime | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """``body``: as a template of ours rendered it. ``as_of``: when it was made, if something has changed since."""
-    context = {"page": "report", "evaluation": evaluation, "body": mark_safe(body), "as_of": as_of}
+    context = {"page": "report", "evaluation": evaluation, "body": mark_safe(body), "part": part, "as_of": as_of}
     return render(request, "report/report.html", context, status=status)
 
 

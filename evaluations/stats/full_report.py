@@ -10,9 +10,13 @@ from evaluations.stats.aspect_facts import AspectFacts, count_aspect_facts
 from evaluations.stats.aspect_report import AspectMaterial, AspectReport, aspect_reports, share_rating_designs
 from evaluations.stats.bias.board import BiasBoard
 from evaluations.stats.confidence_calibration import ConfidenceCalibration
+from evaluations.stats.decisions.judges import decide_judges
+from evaluations.stats.decisions.leaders import Leader, find_leaders
+from evaluations.stats.decisions.results import Decision
 from evaluations.stats.judge_comparison import ComparedJudges
 from evaluations.stats.judge_report import FailedCalls, JudgeReport
 from evaluations.stats.judge_sentences import judge_sentence
+from evaluations.stats.judge_verdicts import JudgeCoverage
 from evaluations.stats.methods_paragraph import methods_paragraph
 from evaluations.stats.report_parts import (
     AspectPeople,
@@ -45,7 +49,8 @@ class Report:
 
     ``names``: of the aspects in this report, by key. ``no_verdicts``: names of the aspects without any verdict.
     ``unanswered``: by name of each judge without any answer, a sentence on its calls. ``parts``: the parts that were
-    requested; the fields of the others are empty. Parts are by aspect key; ``bias`` and ``simultaneous`` then by judge.
+    requested; the fields of the others are empty. Parts are by aspect key; ``bias`` and ``simultaneous`` then by judge,
+    ``leaders`` too, ``decisions`` and ``coverage`` by judge.
     """
 
     evaluation: str
@@ -59,6 +64,9 @@ class Report:
     methods: str
     parts: tuple[str, ...]
     aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    leaders: Mapping[str, Mapping[str, Leader]] = field(default_factory=dict)
+    coverage: Mapping[str, JudgeCoverage] = field(default_factory=dict)
     aspects: Mapping[str, AspectReport] = field(default_factory=dict)
     simultaneous: Mapping[str, Mapping[str, SimultaneousDifference]] = field(default_factory=dict)
     bias: Mapping[str, Mapping[str, BiasBoard]] = field(default_factory=dict)
@@ -73,7 +81,9 @@ class Report:
 
 
 # Label budgets start from the present agreement.
-NEED_AGREEMENT: Final = frozenset({ReportPart.AGREEMENT, ReportPart.PEOPLE})
+ALL_OF_AGREEMENT: Final = frozenset({ReportPart.AGREEMENT, ReportPart.METHODOLOGY})
+NEED_AGREEMENT: Final = ALL_OF_AGREEMENT | {ReportPart.PEOPLE}
+NEED_SHARED_DESIGNS: Final = NEED_AGREEMENT | {ReportPart.DECISIONS}
 # Each page of these shows one aspect.
 BY_ASPECT: Final = (ReportPart.BIAS, ReportPart.WINS, ReportPart.PEOPLE)
 
@@ -98,7 +108,7 @@ def full_report(
     """
     requested = set(parts)
     facts, kept = read_materials(materials, parts, aspect)
-    if requested & NEED_AGREEMENT:
+    if requested & NEED_SHARED_DESIGNS:
         kept = share_rating_designs(kept)
     by_part = {
         part.value: tuple(key for key, fact in facts.items() if fact.has_part(part))
@@ -107,11 +117,13 @@ def full_report(
     }
     selected = {part: select_materials(kept, by_part[part.value], aspect) for part in parts if part in BY_ASPECT}
     bias, won, people = (selected.get(part, {}) for part in BY_ASPECT)
-    in_full = kept if ReportPart.AGREEMENT in requested else people
-    compared = ReportPart.AGREEMENT in requested
+    compared = bool(requested & ALL_OF_AGREEMENT)
+    in_full = kept if compared else people
     aspects, differences = aspect_reports(in_full, rules, compared=compared) if requested & NEED_AGREEMENT else ({}, {})
     claims = claims_by_aspect(simultaneous_intervals(differences), aspects)
     clusters = int(study.items.cluster.max(initial=-1)) + 1
+    decided = kept if ReportPart.DECISIONS in requested else {}
+    decisions = decide_judges(decided, study.items, study.families, study.bars, study.judges)
     return Report(
         evaluation=evaluation,
         comparisons=len(study.items),
@@ -126,6 +138,9 @@ def full_report(
         methods=methods_paragraph(facts, scores, clusters, rules, parts),
         parts=tuple(part.value for part in parts),
         aspects_by_part=by_part,
+        decisions=decisions,
+        leaders=find_leaders(decided, study.matches, rules) if decided else {},
+        coverage={name: decision.coverage for name, decision in decisions.items()},
         aspects=aspects,
         simultaneous=claims,
         bias=bias_boards(bias, study, rules, len(by_part.get(ReportPart.BIAS.value, ()))),

@@ -45,6 +45,12 @@ INTERVALS: Final = (
 )
 # Of each part in its own words; those that name the bootstrap or Wilson's interval have it described after them.
 OF_PART: Final = {
+    ReportPart.DECISIONS: (
+        "A judge can stand in for a reviewer if its agreement with each reviewer is shown to be close to that of a "
+        "left-out reviewer, averaged over the aspects (equal choices count 1, a tie and a side ½, opposite sides and "
+        "failed calls 0), by one-sided studentised bootstraps of clusters at 5% divided by the number of judges; "
+        "aspects step down by the largest t (Romano and Wolf 2005)."
+    ),
     ReportPart.AGREEMENT: (
         "Agreement and its coefficients have intervals by bootstrap; below "
         f"{MIN_CLUSTERS} clusters, or with fewer than {MIN_DISAGREEING} that have a disagreement or an agreement, "

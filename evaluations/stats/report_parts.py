@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from evaluations.domain.decisions import DEFAULT_BARS, DecisionBars
 from evaluations.domain.reports import ReportRules, SplitRule
 from evaluations.stats.agreement_timeline import Timeline, agreement_timeline
 from evaluations.stats.alt_test import AltTest, advantage_of_choices, alt_test
@@ -35,11 +36,15 @@ from evaluations.stats.wins import Wins, estimate_wins
 
 @dataclass(frozen=True)
 class StudyMaterial:
-    """Data shared by all aspects. ``families``: by judge name, empty if not set. ``judges``: how many claims cover."""
+    """Data shared by all aspects. ``families``: by judge name, empty if not set. ``judges``: how many claims cover.
+
+    ``bars``: those of decisions.
+    """
 
     items: Items
     families: Mapping[str, str]
     judges: int = 0
+    bars: DecisionBars = DEFAULT_BARS
 
     @cached_property
     def matches(self) -> Matches:

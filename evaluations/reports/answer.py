@@ -1,0 +1,158 @@
+"""The first page of the results: for each judge a card with its decision, and who wins."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from evaluations.disagreements.selectors import DisagreementFilter, count_disagreements
+from evaluations.domain.decisions import AspectOutcome, Outcome
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Judge
+from evaluations.models.runs import Call
+from evaluations.stats.decisions.gauges import Gauge
+from evaluations.stats.decisions.leaders import REVIEWERS_ALONE, Leader
+from evaluations.stats.decisions.results import AspectDecision, Decision
+from evaluations.stats.estimates import Estimate
+from evaluations.stats.full_report import Report
+
+# In the order of the cards: what a reader can use comes first.
+TONES: Final = {
+    Outcome.STAND_IN: "good",
+    Outcome.SPOT_CHECKS: "accent",
+    Outcome.NOT_ENOUGH_DATA: "",
+    Outcome.CLARIFY_RUBRIC: "warn",
+    Outcome.NOT_RELIABLE: "error",
+}
+ASPECT_TONES: Final = {AspectOutcome.STAND_IN: "good", AspectOutcome.NOT_RELIABLE: "error", AspectOutcome.NOT_SHOWN: ""}
+EVEN: Final = 0.5
+
+
+@dataclass(frozen=True)
+class AspectRow:
+    """One aspect of a card. ``decision``: None without a judge. ``leader``: None without win rates."""
+
+    key: str
+    name: str
+    decision: AspectDecision | None
+    leader: Leader | None
+
+    @property
+    def tone(self) -> str:
+        return "" if self.decision is None else ASPECT_TONES[self.decision.outcome]
+
+
+@dataclass(frozen=True)
+class GaugeLine:
+    """A gauge in words. ``kind``: how its value is printed. ``limit``: its bar in words."""
+
+    label: str
+    gauge: Gauge
+    kind: str
+    limit: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A judge with its decision, or reviewers alone where ``decision`` is None."""
+
+    decision: Decision | None
+    rows: tuple[AspectRow, ...]
+
+    @property
+    def tone(self) -> str:
+        return "" if self.decision is None else TONES[self.decision.outcome]
+
+    @property
+    def has_leaders(self) -> bool:
+        return any(row.leader for row in self.rows)
+
+    @property
+    def models(self) -> int:
+        return max((row.leader.models for row in self.rows if row.leader), default=0)
+
+    @property
+    def pair_leader(self) -> str:
+        """The model whose win rates all rows show, if there are two."""
+        return next((row.leader.candidate for row in self.rows if row.leader and row.leader.models <= 2), "")
+
+    @property
+    def lowest(self) -> float:
+        """Where the scale of agreement begins."""
+        levels = [row.decision.levels for row in self.rows if row.decision]
+        ends = [
+            low for level in levels for low in (lower_end(level.judge), lower_end(level.reviewers)) if low is not None
+        ]
+        return int(10 * min([*ends, EVEN])) / 10
+
+    @property
+    def gauges(self) -> list[GaugeLine]:
+        return [] if self.decision is None else list(iterate_gauges(self.decision))
+
+
+def lower_end(number: Estimate) -> float | None:
+    return number.ci95[0] if number.ci95 else number.value
+
+
+def iterate_gauges(decision: Decision) -> Iterator[GaugeLine]:
+    gauges, bars = decision.gauges, decision.bars
+    yield GaugeLine("Failed calls", gauges.failures, "percent", f"limit {percent(bars.failures)}")
+    yield GaugeLine("Flips with order", gauges.inconsistency, "percent", f"limit {percent(bars.inconsistency)}")
+    low, high = percent(EVEN - bars.bias), percent(EVEN + bars.bias)
+    yield GaugeLine("Prefers first", gauges.position, "percent", f"limits {low}, {high}")
+    for label, gauge in (("Longer response", gauges.length), ("Own family", gauges.own_family)):
+        yield GaugeLine(label, gauge, "points", f"limit ±{100 * bars.bias:.0f}")
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f}%"
+
+
+def build_cards(report: Report) -> list[Card]:
+    """The cards, the most usable judge first; one of reviewers alone where no judge answered."""
+    decisions = sorted(report.decisions.values(), key=rank_decision)
+    if not decisions:
+        rows = build_rows(report, None)
+        return [Card(None, rows)] if rows else []
+    return [Card(decision, build_rows(report, decision)) for decision in decisions]
+
+
+def rank_decision(decision: Decision) -> tuple[bool, int, float, str]:
+    difference = decision.levels.difference.value
+    rank = list(TONES).index(decision.outcome)
+    return decision.label is not None, rank, -difference if difference is not None else 1.0, decision.judge
+
+
+def build_rows(report: Report, decision: Decision | None) -> tuple[AspectRow, ...]:
+    name = REVIEWERS_ALONE if decision is None else decision.judge
+    aspects: Mapping[str, AspectDecision | None] = (
+        dict.fromkeys(report.leaders) if decision is None else decision.aspects
+    )
+    return tuple(
+        AspectRow(key, report.names[key], aspect, report.leaders.get(key, {}).get(name))
+        for key, aspect in aspects.items()
+    )
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """Judges without a decision: ``tested`` have test calls alone."""
+
+    never: tuple[str, ...]
+    tested: tuple[str, ...]
+
+
+def list_judges_not_run(evaluation: Evaluation, report: Report) -> NotRun:
+    """The judges that were never run, or only tested."""
+    decided = set(report.decisions) | set(report.unanswered)
+    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(name__in=decided).order_by("name")
+    waiting = [judge for judge in judges if judge.name not in report.judges]
+    tests = Call.all_rows.filter(is_test=True, judge__in=waiting)
+    tested = set(tests.order_by().values_list("judge_id", flat=True).distinct())
+    return NotRun(
+        never=tuple(judge.name for judge in waiting if judge.pk not in tested),
+        tested=tuple(judge.name for judge in waiting if judge.pk in tested),
+    )
+
+
+def count_open_disagreements(evaluation: Evaluation) -> int:
+    return count_disagreements(DisagreementFilter(evaluation))[0]
