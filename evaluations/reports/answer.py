@@ -63,6 +63,11 @@ class Card:
         return "" if self.decision is None else TONES[self.decision.outcome]
 
     @property
+    def has_results(self) -> bool:
+        """Whether something is shown of single aspects."""
+        return any(row.decision and row.decision.outcome is not AspectOutcome.NOT_SHOWN for row in self.rows)
+
+    @property
     def has_leaders(self) -> bool:
         return any(row.leader for row in self.rows)
 
@@ -97,8 +102,8 @@ def iterate_gauges(decision: Decision) -> Iterator[GaugeLine]:
     gauges, bars = decision.gauges, decision.bars
     yield GaugeLine("Failed calls", gauges.failures, "percent", f"limit {percent(bars.failures)}")
     yield GaugeLine("Flips with order", gauges.inconsistency, "percent", f"limit {percent(bars.inconsistency)}")
-    low, high = percent(EVEN - bars.bias), percent(EVEN + bars.bias)
-    yield GaugeLine("Prefers first", gauges.position, "percent", f"limits {low}, {high}")
+    limits = f"limit {100 * (EVEN - bars.bias):.0f}–{percent(EVEN + bars.bias)}"
+    yield GaugeLine("Prefers first", gauges.position, "percent", limits)
     for label, gauge in (("Longer response", gauges.length), ("Own family", gauges.own_family)):
         yield GaugeLine(label, gauge, "points", f"limit ±{100 * bars.bias:.0f}")
 

@@ -25,12 +25,14 @@ from evaluations.management.product_command import (
 from evaluations.reports.selectors import ALL_PARTS, get_full_report
 from evaluations.stats.agreement import AgreementBlock
 from evaluations.stats.aspect_report import AspectReport
+from evaluations.stats.decisions.results import Decision
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.full_report import Report
 from evaluations.stats.judge_report import JudgeReport
+from evaluations.stats.judge_sentences import format_points
 from evaluations.stats.score_report import ScoreReport
 
-TEXT_PARTS = (ReportPart.AGREEMENT, ReportPart.SCORES)
+TEXT_PARTS = (ReportPart.DECISIONS, ReportPart.AGREEMENT, ReportPart.SCORES)
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "n", "failed", "missing")
 GAP = "  "
 BRACKETED_COUNTS = (
@@ -115,6 +117,7 @@ def compute_report(slug: str, rules: ReportRules, saved_filter_name: str | None,
 
 def report_lines(report: Report) -> Iterator[str]:
     yield f"{report.evaluation}: {format_comparison_count(report.comparisons)}"
+    yield from decision_lines(report)
     yield from (judge.sentence for judge in report.judges.values() if judge.sentence)
     yield from report.unanswered.values()
     if report.aspects or report.scores:
@@ -127,6 +130,40 @@ def report_lines(report: Report) -> Iterator[str]:
         yield "No verdicts yet. Import some, run a judge, or review."
     yield ""
     yield from report.rules.values()
+
+
+DECISION_HEADS: Final = ("", "judge", "reviewers", "constant", "n", "result")
+
+
+def decision_lines(report: Report) -> Iterator[str]:
+    """The card of each judge: the decision, a sentence, and a line for each aspect."""
+    for decision in report.decisions.values():
+        called = f"{decision.judge} ({decision.label})" if decision.label else decision.judge
+        yield from ("", f"{called}: {decision.headline}", decision.sentence)
+        if decision.provisional:
+            yield decision.provisional
+        rows: list[Sequence[str]] = [DECISION_HEADS]
+        for aspect in decision.aspects.values():
+            levels = (aspect.levels.judge, aspect.levels.reviewers, aspect.levels.constant)
+            rows.append((aspect.name, *map(format_percent, levels), str(aspect.n), aspect.outcome.value))
+        yield from align_columns(rows)
+        yield from gauge_lines(decision)
+    if report.decisions:
+        yield ""
+
+
+def gauge_lines(decision: Decision) -> Iterator[str]:
+    gauges = decision.gauges
+    shares = (("failed", gauges.failures), ("flips with order", gauges.inconsistency), ("first shown", gauges.position))
+    differences = (("longer response", gauges.length), ("own family", gauges.own_family))
+    parts = [f"{name} {format_percent(gauge.number)}" for name, gauge in shares if gauge.number.value is not None]
+    parts += [
+        f"{name} {format_points(gauge.number.value)} points vs. reviewers"
+        for name, gauge in differences
+        if gauge.number.value is not None
+    ]
+    if parts:
+        yield ", ".join(parts)
 
 
 def score_lines(scores: ScoreReport) -> Iterator[str]:

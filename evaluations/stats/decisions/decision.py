@@ -43,6 +43,7 @@ ENOUGH_ERRORS: Final = 2.5  # standard errors between the difference and its bar
 FEW: Final = 50
 ROUND_TO: Final = 10
 MOST_ITEMS: Final = 100_000
+UNDECIDED: Final = (Outcome.NOT_ENOUGH_DATA, Outcome.SPOT_CHECKS)
 NO_TWO_REVIEWS: Final = "No comparison has a verdict of the judge and two reviews."
 
 
@@ -210,7 +211,7 @@ def decide(case: JudgeCase, cluster: IntArray) -> Decision:
         at_least=finite_or_none(shown.difference.low),
         at_most=finite_or_none(shown.difference.high),
         level=case.level,
-        more=more_comparisons(average, len(items), case.bars) if outcome is Outcome.NOT_ENOUGH_DATA else None,
+        more=more_comparisons(average, len(items), case.bars) if outcome in UNDECIDED else None,
         spot_checks=plan_spot_checks(case, cluster) if outcome is Outcome.SPOT_CHECKS else None,
         gauges=case.gauges,
         coverage=case.coverage,

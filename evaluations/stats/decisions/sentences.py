@@ -69,7 +69,13 @@ def stand_in_sentences(decision: Decision) -> list[str]:
 
 def spot_check_sentences(decision: Decision) -> list[str]:
     why = decision.coverage.why or f"A gap of {points(decision.bars.stand_in)} or more is not ruled out."
-    return [agreement_phrase(decision), why, describe_spot_checks(decision.spot_checks)]
+    more = f"About {decision.more:,} more comparisons with two reviews may tell." if decision.more else ""
+    return [
+        agreement_phrase(decision),
+        why,
+        "" if decision.coverage.why else more,
+        describe_spot_checks(decision.spot_checks),
+    ]
 
 
 def describe_spot_checks(checks: SpotChecks | None) -> str:
@@ -101,7 +107,7 @@ def not_enough_sentences(decision: Decision) -> list[str]:
     if not decision.n:
         return ["No comparison has its verdict and two reviews."]
     if decision.more is None:
-        return [agreement_phrase(decision), "More data will hardly help."]
+        return [agreement_phrase(decision), "More data will hardly help: the gap is too large."]
     return [f"Only {count_phrase(decision.n, 'comparison')} with its verdict and two reviews."]
 
 
