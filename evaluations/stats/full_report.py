@@ -135,7 +135,7 @@ def full_report(
         unanswered=unanswered_judges(facts),
         no_verdicts=no_verdicts,
         rules=describe_rules(rules),
-        methods=methods_paragraph(facts, scores, clusters, rules, parts),
+        methods=methods_paragraph(facts, scores, clusters, rules, described_parts(parts)),
         parts=tuple(part.value for part in parts),
         aspects_by_part=by_part,
         decisions=decisions,
@@ -150,8 +150,15 @@ def full_report(
         people={key: people_part(material, study, rules, aspects[key]) for key, material in people.items()},
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
         confidence={key: confidence_part(kept[key], study, rules, by_judge) for key, by_judge in weights.items()},
-        scores={key: score_report(aspect_scores, all_pairs=rules.all_pairs) for key, aspect_scores in scores.items()},
+        scores={key: score_report(aspect_scores, all_pairs=rules.all_pairs) for key, aspect_scores in scores.items()}
+        if ReportPart.SCORES in requested
+        else {},
     )
+
+
+def described_parts(parts: Sequence[ReportPart]) -> tuple[ReportPart, ...]:
+    """The parts that the methods paragraph describes: these, or all on the page of methods."""
+    return tuple(ReportPart) if ReportPart.METHODOLOGY in parts else tuple(parts)
 
 
 def read_materials(

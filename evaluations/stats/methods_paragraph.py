@@ -110,7 +110,7 @@ def methods_paragraph(
         described = [*describe_scores_alone(scores), *describe_scores(scores, rules)] if scores else []
         return " ".join([*described, *describe_intervals(parts)]) if scores else ""
     measured = []
-    if ReportPart.AGREEMENT in parts:
+    if {ReportPart.AGREEMENT, ReportPart.METHODOLOGY}.intersection(parts):
         measured.append(f"{COEFFICIENTS}{AMONG_PEOPLE if any(fact.voted_by_two for fact in facts.values()) else ''}.")
         measured += [CEILING] * any(fact.judged_and_voted for fact in facts.values())
     return " ".join(

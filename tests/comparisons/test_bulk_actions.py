@@ -214,7 +214,7 @@ def test_a_filter_is_saved_with_a_name_and_deleted_by_it(as_owner: Client, four:
 def test_the_page_of_the_report_takes_a_slice(as_owner: Client, evaluation: Evaluation, four: list[Comparison]) -> None:
     make_imported_votes(four[0], "bob", ALL_A)
     create_saved_filter(evaluation, "numbers", ComparisonFilter(category="math"), user=None)
-    text = html_of(as_owner.get(reverse("report", args=["study"], query={"saved_filter": "numbers"})))
+    text = html_of(as_owner.get(reverse("report_part", args=["study", "agreement"], query={"saved_filter": "numbers"})))
     assert "Only comparisons of the saved filter “numbers”: category is “math”." in text
 
 

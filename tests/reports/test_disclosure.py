@@ -37,7 +37,9 @@ def reviewed(evaluation: Evaluation, number: int, category: str = "math") -> lis
 
 
 def look(user: User, part: str = "", *, status: int = 200, **filters: str) -> None:
-    address = reverse("report_part", args=["study", part]) if part else reverse("report", args=["study"])
+    address = (
+        reverse("report_part", args=["study", part]) if part else reverse("report_part", args=["study", "agreement"])
+    )
     assert sign_in_client(user).get(address, filters).status_code == status
 
 
@@ -118,7 +120,7 @@ def test_the_files_of_its_plots_count_as_looking(evaluation: Evaluation, manager
 
 def test_asking_for_the_head_alone_counts_as_on_other_pages(evaluation: Evaluation, manager: User) -> None:
     few = reviewed(evaluation, 1)
-    assert sign_in_client(manager).head(reverse("report", args=["study"])).status_code == 200
+    assert sign_in_client(manager).head(reverse("report_part", args=["study", "agreement"])).status_code == 200
     assert noted(manager) == ids(few)
 
 
@@ -174,8 +176,8 @@ def test_who_may_review_and_sees_all_is_told_so(
     evaluation: Evaluation, manager: User, number: int, is_told: bool
 ) -> None:
     reviewed(evaluation, number)
-    page = sign_in_client(manager).get(reverse("report", args=["study"]))
+    page = sign_in_client(manager).get(reverse("report_part", args=["study", "agreement"]))
     assert ("reveals what others chose" in page.content.decode()) == is_told
     viewer = make_member(evaluation, Role.VIEWER)
-    page = sign_in_client(viewer).get(reverse("report", args=["study"]))
+    page = sign_in_client(viewer).get(reverse("report_part", args=["study", "agreement"]))
     assert "reveals what others chose" not in page.content.decode()

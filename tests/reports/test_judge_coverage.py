@@ -36,11 +36,10 @@ def reported(evaluation: Evaluation, rules: ReportRules | None = None) -> Report
     return build_report(evaluation, None, rules or ReportRules())
 
 
-def page(owner: User, part: str = "") -> str:
+def page(owner: User, part: str = "agreement") -> str:
     client = Client()
     client.force_login(owner)
-    address = reverse("report_part", args=["study", part]) if part else reverse("report", args=["study"])
-    return client.get(address, follow=True).content.decode()
+    return client.get(reverse("report_part", args=["study", part]), follow=True).content.decode()
 
 
 # ---- judges without an answer ------------------------------------------------------------------
@@ -58,7 +57,7 @@ def test_a_judge_whose_calls_all_failed_has_one_line_and_no_numbers(evaluation: 
         assert all(won.judges == {} for won in found.wins.values())
         assert all(board == {} for board in found.bias.values())
         assert all(people.alt_tests == {} for people in found.people.values())
-    for part in ("", "wins", "bias", "people"):
+    for part in ("agreement", "wins", "bias", "people"):
         assert page(owner, part).count("gpt") <= page(owner, part).count(line) + 3  # its filter names it too
         assert line in page(owner, part)
     out = StringIO()
@@ -206,7 +205,7 @@ def test_folded_verdicts_that_a_file_calls_inconsistent_are_counted(evaluation: 
     out = StringIO()
     call_command("report", "study", stdout=out)
     assert "gpt: inconsistent on 2 of 5 comparisons judged in both orders" in out.getvalue()
-    assert "Inconsistent" in page(owner)
+    assert "Inconsistent" in page(owner, "methodology")
 
 
 def test_choices_derived_from_scores_are_never_inconsistent(evaluation: Evaluation) -> None:

@@ -75,8 +75,9 @@ def test_each_part_says_how_its_own_intervals_were_made() -> None:
     told = {part: build_report(evaluation, None, ReportRules(), parts=(part,)).methods for part in ReportPart}
     assert all("All intervals are 95% and treat clusters" in words for words in told.values())
     assert [part for part, words in told.items() if "bootstrap" not in words] == [ReportPart.BIAS]
-    assert [part for part, words in told.items() if "Wilson" not in words] == [ReportPart.SCORES]
-    assert [part for part, words in told.items() if "Cohen's kappa" in words] == [ReportPart.AGREEMENT]
+    assert [part for part, words in told.items() if "Wilson" not in words] == [ReportPart.DECISIONS, ReportPart.SCORES]
+    with_coefficients = [part for part, words in told.items() if "Cohen's kappa" in words]
+    assert with_coefficients == [ReportPart.AGREEMENT, ReportPart.METHODOLOGY]
     assert "one-sided t test" in told[ReportPart.PEOPLE]
     every = build_report(evaluation, None, ReportRules()).methods
     assert every.count("The bootstrap is of clusters") == every.count("Wilson 1927") == 1

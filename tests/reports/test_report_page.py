@@ -32,10 +32,10 @@ def comparison(evaluation: Evaluation) -> Comparison:
     return made
 
 
-def page(user: User, *, status: int = 200, **filters: str | list[str]) -> str:
+def page(user: User, part: str = "agreement", *, status: int = 200, **filters: str | list[str]) -> str:
     client = Client()
     client.force_login(user)
-    answer = client.get(reverse("report", args=["study"]), filters)
+    answer = client.get(reverse("report_part", args=["study", part]), filters)
     assert answer.status_code == status
     return answer.content.decode()
 
@@ -54,7 +54,7 @@ def test_it_shows_numbers_reasons_rules_and_labels_the_baseline(owner: User, com
     shown = page(owner)
     assert "longest (rule-based) agrees with the reviewer majority on 0 of 1 comparison (0%)" in shown
     assert '<span class="badge warn">rule-based</span>' in shown
-    assert "Both sides always made the same choice" in shown  # ann and ben, both always A
+    assert "Both sides always made the same choice" in page(owner, "methodology")  # ann and ben, both always A
     assert "If no single choice leads, the majority is a tie." in shown
 
 
@@ -154,9 +154,12 @@ def test_two_candidates_who_never_met_are_named_together(
 
 def test_what_is_in_force_is_said_and_taken_out_one_by_one(owner: User, comparison: Comparison) -> None:
     shown = page(owner, reviewer=["ann", "ben"], split_rule="drop", ties="without", seen="nothing", category="")
-    links = [link for link in Links(shown).found if link.startswith(reverse("report", args=["study"]))]
-    assert f"{reverse('report', args=['study'])}?reviewer=ben&split_rule=drop&ties=without" in links
-    assert f"{reverse('report', args=['study'])}?reviewer=ann&reviewer=ben&ties=without" in links
+    links = [
+        link for link in Links(shown).found if link.startswith(reverse("report_part", args=["study", "agreement"]))
+    ]
+    agreement = reverse("report_part", args=["study", "agreement"])
+    assert f"{agreement}?reviewer=ben&split_rule=drop&ties=without" in links
+    assert f"{agreement}?reviewer=ann&reviewer=ben&ties=without" in links
     assert "Reviewers: ann" in shown
     assert "Split votes: excluded" in shown
     assert "People had seen:" not in shown  # it holds anyway
@@ -180,8 +183,8 @@ def test_numbers_stand_with_and_without_ties(owner: User, evaluation: Evaluation
     for person in Rater.objects.filter(kind="human"):
         make_review(person, tied, {"clarity": "tie"})
     make_judge_verdicts(tied, as_stored={"clarity": "tie"}, swapped={"clarity": "tie"})
-    assert "Weighted kappa" in page(owner)
-    without = page(owner, ties="without")
+    assert "Weighted kappa" in page(owner, "methodology")
+    without = page(owner, "methodology", ties="without")
     assert "Weighted kappa" not in without
     assert "Prevalence" in without
     assert '<td class="number">50%<sup' in without  # dropped: one of two
@@ -226,7 +229,7 @@ def test_reviews_that_saw_the_judge_first_are_shown_apart(
     make_review(make_human(evaluation, "cem"), comparison, {"clarity": "B"}, blind=False)
     shown = page(owner)
     assert "1 saw the judge first" in shown
-    assert "majority of these reviewers" in shown
+    assert "majority of these reviewers" in page(owner, "methodology")
 
 
 def test_imported_verdicts_without_any_review_make_a_report(owner: User, evaluation: Evaluation) -> None:

@@ -23,7 +23,7 @@ from tests.helpers.page_text import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
-BESIDE = [part.value for part in ReportPart if part is not ReportPart.AGREEMENT]
+BESIDE = [part.value for part in ReportPart if part not in (ReportPart.DECISIONS, ReportPart.AGREEMENT)]
 
 
 @pytest.fixture

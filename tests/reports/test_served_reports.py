@@ -56,7 +56,7 @@ def studied(evaluation: Evaluation) -> Evaluation:
 def read_page(person: User, query: str = "") -> str:
     browser = Client()
     browser.force_login(person)
-    page = html_of(browser.get(reverse("report", args=["study"]) + query))
+    page = html_of(browser.get(reverse("report_part", args=["study", "agreement"]) + query))
     return page[page.index("<main") : page.index("</main>")]  # the rest has a token of each page
 
 
@@ -80,7 +80,7 @@ def test_an_unchanged_report_is_served_as_it_is_with_few_queries(viewer: User, s
     browser = Client()
     browser.force_login(viewer)
     with CaptureQueriesContext(connection) as captured:
-        assert made in html_of(browser.get(reverse("report", args=["study"])))
+        assert made in html_of(browser.get(reverse("report_part", args=["study", "agreement"])))
     assert len(captured) <= 12, captured.captured_queries
     assert BEING_COUNTED not in made
     assert not Job.objects.filter(kind=REFRESH_REPORT).exists()
