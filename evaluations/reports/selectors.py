@@ -147,7 +147,9 @@ def build_report(
         rules,
         parts,
         group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
-        read_aspect_scores(aspects, raters, selected, places.ids, alone, rules) if NEED_SCORES.intersection(parts) else {},
+        read_aspect_scores(aspects, raters, selected, places.ids, alone, rules)
+        if NEED_SCORES.intersection(parts)
+        else {},
         no_verdicts=tuple(row.name for row in aspects if row not in reported),
         aspect=aspect,
         look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,

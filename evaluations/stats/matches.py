@@ -17,6 +17,7 @@ TO_A: Final = {B: LOST, TIE: TIED, BOTH_BAD: TIED, A: WON, MISSING: UNKNOWN}
 CODES: Final = CHOICES + 1
 # The type of indices of comparisons, sides and pairs, which stay below 2³¹: half the memory of int64.
 INDEX_TYPE: Final = np.int32
+MAX_RESTRICTIONS: Final = 4
 MAX_MARKED: Final = 1 << 22  # possible pairs: up to this many are marked in an array, else the actual ones are sorted
 
 
@@ -64,8 +65,21 @@ class Matches:
     known_pairs: IntArray | None = None
 
     def restricted_to(self, chosen: BoolArray) -> "Matches":
-        """The matches of the chosen comparisons, with the same candidates and pairs at the same indices."""
-        return Matches(self.items.where(chosen), self.compared_pairs)
+        """The matches of the chosen comparisons, with the same candidates and pairs at the same indices.
+
+        The last few are kept: a call that fails lacks the verdicts of all aspects.
+        """
+        for known, made in self.restrictions:
+            if np.array_equal(known, chosen):
+                return made
+        made = Matches(self.items.where(chosen), self.compared_pairs)
+        self.restrictions.append((chosen, made))
+        del self.restrictions[:-MAX_RESTRICTIONS]
+        return made
+
+    @cached_property
+    def restrictions(self) -> "list[tuple[BoolArray, Matches]]":
+        return []
 
     @cached_property
     def is_turned(self) -> BoolArray:

@@ -107,23 +107,33 @@ def estimate_win_rates(
 
     ``claims``: of how many candidates, on all aspects and of all judges, the report may say that a judge errs.
     """
-    matches = reviewed.matches
-    names, counted = matches.items.candidates, count_groups(reviewed, judgement, selected)
+    matches, names = reviewed.matches, reviewed.matches.items.candidates
+    counted = count_groups(reviewed, judgement, selected)
     shared, judged = restrict_to_judged(reviewed, judgement)
     pairs = group_win_rates(reviewed.pairs, SampleWithJudge(shared.pairs, judged.pairs), counted)
-    together = SampleWithJudge(shared.candidates, judged.candidates)
-    alone = group_win_rates(reviewed.candidates, together, counted.over_candidates(matches))
-    candidates = [
-        replace(rate, claim=Claim.NONE if rate.corrected.value is None else claim)
-        for rate, claim in zip(alone, win_rate_claims(together, claims), strict=True)
-    ]
     return WinRates(
-        candidates=dict(zip(names, candidates, strict=True)),
+        candidates=estimate_candidate_rates(reviewed, judgement, selected, claims=claims),
         pairs=tuple(
             PairWinRate(names[first], names[second], rate)
             for first, second, rate in zip(matches.first, matches.second, pairs, strict=True)
         ),
     )
+
+
+def estimate_candidate_rates(
+    reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None = None, *, claims: int = 1
+) -> dict[str, WinRate]:
+    """The win rates of candidates, by name. Parameters as of `estimate_win_rates`."""
+    counted = count_groups(reviewed, judgement, selected).over_candidates(reviewed.matches)
+    shared, judged = restrict_to_judged(reviewed, judgement)
+    together = SampleWithJudge(shared.candidates, judged.candidates)
+    rates = group_win_rates(reviewed.candidates, together, counted)
+    return {
+        name: replace(rate, claim=Claim.NONE if rate.corrected.value is None else claim)
+        for name, rate, claim in zip(
+            reviewed.matches.items.candidates, rates, win_rate_claims(together, claims), strict=True
+        )
+    }
 
 
 def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None) -> GroupCounts:

@@ -42,22 +42,36 @@ class Contrast(MeanDifference):
         return self.differing < MIN_DISAGREEING or not self.standard_error
 
 
-def contrast(value: FloatArray, cluster: IntArray, weight: FloatArray | None = None) -> Contrast | None:
-    """The mean of values, or their weighted mean; None without entries. ``cluster``: of each value, numbers from 0."""
-    total = float(len(value) if weight is None else weight.sum())
-    if not total:
+@dataclass(frozen=True)
+class EntryClusters:
+    """The clusters of entries. ``present``: their numbers, ascending; ``of``: of each entry, the index in these."""
+
+    present: IntArray
+    of: IntArray
+
+    def total(self, values: FloatArray | BoolArray) -> FloatArray:
+        return np.bincount(self.of, values, len(self.present)).astype(np.float64, copy=False)
+
+
+def entry_clusters(cluster: IntArray) -> EntryClusters:
+    """``cluster``: of each entry, numbers from 0."""
+    is_present = np.bincount(cluster) > 0
+    return EntryClusters(np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[cluster])
+
+
+def contrast(value: FloatArray, cluster: IntArray | EntryClusters, weight: FloatArray | None = None) -> Contrast | None:
+    """The mean of values, or their weighted mean with positive weights; None without entries."""
+    if not len(value):
         return None
-    products = value if weight is None else value * weight
-    mean = float(products.sum()) / total
-    size = np.bincount(cluster, weight).astype(np.float64)
-    (present,) = np.nonzero(size)
-    size = size[present]
-    sums = np.bincount(cluster, products)[present]
-    below, above = (np.bincount(cluster, side)[present] > 0 for side in (products < 0, products > 0))
+    clusters = cluster if isinstance(cluster, EntryClusters) else entry_clusters(cluster)
+    weights = np.ones(len(value)) if weight is None else weight
+    products, total = value * weights, float(weights.sum())
+    mean, size = float(products.sum()) / total, clusters.total(weights)
+    below, above = (clusters.total(side) > 0 for side in (value < 0, value > 0))
     return Contrast(
         value=mean,
-        cluster=present,
-        influence=(sums - mean * size) / total,
+        cluster=clusters.present,
+        influence=(clusters.total(products) - mean * size) / total,
         size=size / total,
         differing=int(np.count_nonzero(below | above)),
         below=below,

@@ -22,6 +22,7 @@ from evaluations.stats.decisions.contrasts import (
     average_contrasts,
     contrast,
     difference_with_interval,
+    entry_clusters,
     one_sided_bounds,
     opposite,
     share_with_interval,
@@ -75,8 +76,8 @@ class AspectContrasts:
 def aspect_contrasts(of_judge: JudgeCredits, cluster: IntArray) -> AspectContrasts:
     """``of_judge``: of one item or more. ``cluster``: of every comparison."""
     j, r, c = of_judge.judge, of_judge.reviewer, of_judge.constant[of_judge.best_constant]
-    group = cluster[of_judge.item]
-    made = [contrast(value, group) for value in (j, r, c, j - r, j - (r + c) / 2, j - c, r - c)]
+    clusters = entry_clusters(cluster[of_judge.item])
+    made = [contrast(value, clusters) for value in (j, r, c, j - r, j - (r + c) / 2, j - c, r - c)]
     return AspectContrasts(*(one for one in made if one is not None))
 
 

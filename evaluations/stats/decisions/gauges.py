@@ -1,7 +1,7 @@
 """Failures, order-inconsistency and biases of one judge over all aspects, each with the bar that it must not exceed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,7 @@ from evaluations.domain.decisions import DecisionBars
 from evaluations.stats.bias.board import explain_no_self_preference, own_family_side
 from evaluations.stats.bias.position import FIRST, NOT_IN_BOTH_ORDERS, ONE_ORDER, SIDES, order_kinds
 from evaluations.stats.bias.tendency import NO_CHOICES
-from evaluations.stats.coding import FOLDED, MISSING, BoolArray, FloatArray, IntArray, Sides, has_side, sides_of_choices
+from evaluations.stats.coding import FOLDED, MISSING, BoolArray, IntArray, Sides, has_side, sides_of_choices
 from evaluations.stats.confidence_intervals import wilson_from_variance
 from evaluations.stats.decisions.contrasts import Contrast, contrast, difference_with_interval, share_with_interval
 from evaluations.stats.estimates import Estimate, undefined_estimate
@@ -19,6 +19,9 @@ from evaluations.stats.judge_verdicts import ConsolidatedVerdicts
 
 NO_CALLS: Final = "The judge was not asked."
 HALF: Final = 0.5
+# By kind of a pair of verdicts; MISSING is the last position.
+FIRST_OF_KIND: Final = np.append(FIRST, 0).astype(np.int32)
+SIDES_OF_KIND: Final = np.append(SIDES, 0).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -108,13 +111,20 @@ def mean_where(value: BoolArray, counted: BoolArray, cluster: IntArray) -> Contr
 
 def inconsistent_verdicts(aspects: Sequence[JudgedAspect], cluster: IntArray) -> Contrast | None:
     """Of each verdict made from both orders, whether they disagree, aspects pooled."""
-    values, clusters = [], []
+    part, whole = np.zeros((2, len(cluster)), dtype=np.int32)
     for aspect in aspects:
         if not aspect.is_derived:
             judged = judged_in_both_orders(aspect.own)
-            values.append(aspect.own.inconsistent[judged])
-            clusters.append(cluster[judged])
-    return pooled_contrast(values, clusters)
+            whole += judged
+            part += judged & aspect.own.inconsistent
+    return ratio_contrast(part, whole, cluster)
+
+
+def ratio_contrast(part: IntArray, whole: IntArray, cluster: IntArray) -> Contrast | None:
+    """Σ part ÷ Σ whole; both of each comparison."""
+    counted = np.flatnonzero(whole)
+    made = contrast(part[counted] / whole[counted], cluster[counted], whole[counted].astype(np.float64))
+    return None if made is None else replace(made, n=int(whole.sum()))
 
 
 def judged_in_both_orders(own: ConsolidatedVerdicts) -> BoolArray:
@@ -127,30 +137,16 @@ def judged_in_both_orders(own: ConsolidatedVerdicts) -> BoolArray:
     return (both if folded is None else both | (folded != MISSING)) & ~own.incomplete
 
 
-def pooled_contrast(
-    values: Sequence[FloatArray | BoolArray], clusters: Sequence[IntArray], weights: Sequence[FloatArray] | None = None
-) -> Contrast | None:
-    if not values:
-        return None
-    weight = None if weights is None else np.concatenate(weights)
-    return contrast(np.concatenate(values).astype(np.float64), np.concatenate(clusters), weight)
-
-
 def first_shown_choices(aspects: Sequence[JudgedAspect], cluster: IntArray) -> Contrast | None:
     """Of each choice of a side on a comparison answered in both orders, whether it is for the first shown."""
-    values, clusters, weights = [], [], []
+    part, whole = np.zeros((2, len(cluster)), dtype=np.int32)
     for aspect in aspects:
         as_stored, swapped = aspect.own.by_order[:2]
-        if as_stored is None or swapped is None:
-            continue
-        kind = order_kinds(as_stored, swapped)
-        sided = np.flatnonzero(kind != MISSING)
-        sided = sided[SIDES[kind[sided]] > 0]
-        sides = SIDES[kind[sided]]
-        values.append(FIRST[kind[sided]] / sides)
-        weights.append(sides.astype(np.float64))
-        clusters.append(cluster[sided])
-    return pooled_contrast(values, clusters, weights)
+        if as_stored is not None and swapped is not None:
+            kind = order_kinds(as_stored, swapped)
+            part += FIRST_OF_KIND[kind]
+            whole += SIDES_OF_KIND[kind]
+    return ratio_contrast(part, whole, cluster)
 
 
 def position_gauge(first: Contrast | None, bar: float) -> Gauge:
@@ -182,5 +178,6 @@ def preference_gauge(aspects: Sequence[JudgedAspect], favoured: Sides, cluster: 
         counted = has_side(judge) & has_side(people) & (favoured_side != MISSING)
         values.append((judge == favoured_side)[counted].astype(np.float64) - (people == favoured_side)[counted])
         clusters.append(cluster[aspect.item[counted]])
-    number = difference_with_interval(pooled_contrast(values, clusters), NO_CHOICES)
+    pooled = contrast(np.concatenate(values), np.concatenate(clusters))
+    number = difference_with_interval(pooled, NO_CHOICES)
     return Gauge(number, bar, is_beyond(number, bar))

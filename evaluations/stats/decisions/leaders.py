@@ -12,7 +12,7 @@ from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.votes import majority_of_votes
-from evaluations.stats.win_rates import NOT_REVIEWED, estimate_win_rates, mean_estimate
+from evaluations.stats.win_rates import NOT_REVIEWED, estimate_candidate_rates, mean_estimate
 
 REVIEWERS_ALONE: Final = ""  # in place of a judge's name
 NO_JUDGE: Final = "No judge."
@@ -78,10 +78,9 @@ def aspect_rates(material: AspectMaterial, matches: Matches, rules: ReportRules)
         }
     }
     for judge in material.answering:
-        of_judge = estimate_win_rates(reviewed, JudgedMatches(matches, judge.consolidated.choice), judge.selected)
-        by_judge[judge.name] = {
-            name: Rates(rate.people, rate.judge, rate.corrected) for name, rate in of_judge.candidates.items()
-        }
+        judgement = JudgedMatches(matches, judge.consolidated.choice)
+        of_judge = estimate_candidate_rates(reviewed, judgement, judge.selected)
+        by_judge[judge.name] = {name: Rates(rate.people, rate.judge, rate.corrected) for name, rate in of_judge.items()}
     return {
         judge: {name: rates for name, rates in by_name.items() if rates.best.value is not None}
         for judge, by_name in by_judge.items()
