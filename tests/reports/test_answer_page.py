@@ -1,0 +1,154 @@
+"""The first page of the results: a card for each judge, and who wins."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluations.domain.reviews import Reveal
+from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.models.evaluations import Evaluation
+from evaluations.models.users import User
+from tests.factories.evaluations import make_comparison, make_human
+from tests.factories.imports import comparison_row, import_rows, verdict_row
+from tests.factories.verdicts import make_judge_rater, make_judge_verdicts, make_review
+from tests.helpers.api_client import ApiClient, token_for
+from tests.helpers.page_text import html_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+
+ASPECTS = ("clarity", "depth")
+CHOICES = ("A", "B", "tie")
+
+
+def import_study(
+    evaluation: Evaluation, items: int, raters: dict[str, float], *, judges: dict[str, float], seed: int = 3
+) -> None:
+    """Raters and judges who know the true choice of an aspect with these probabilities, else guess."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = [comparison_row(f"q{number:03}") for number in range(items)]
+    for aspect in ASPECTS:
+        truth = rng.choice(3, size=items, p=(0.42, 0.42, 0.16))
+        for kind, people in (("human", raters), ("judge", judges)):
+            for name, knows in people.items():
+                chosen = np.where(rng.random(items) < knows, truth, rng.choice(3, size=items))
+                rows += [
+                    verdict_row(f"q{number:03}", rater=name, rater_kind=kind, aspect=aspect, choice=CHOICES[choice])
+                    for number, choice in enumerate(chosen)
+                ]
+    import_rows(evaluation, *[row for row in rows if "choice" not in row])
+    import_rows(evaluation, *[row for row in rows if "choice" in row])
+
+
+def page(client: Client) -> str:
+    answer = client.get(reverse("report", args=["study"]))
+    assert answer.status_code == 200
+    return html_of(answer)
+
+
+@pytest.fixture
+def studied(evaluation: Evaluation) -> Evaluation:
+    import_study(evaluation, 90, {"ann": 0.85, "ben": 0.85}, judges={"good": 0.85, "poor": 0.2})
+    return evaluation
+
+
+def test_each_judge_has_a_decision_the_most_usable_first(studied: Evaluation, owner_signed_in: Client) -> None:
+    shown = page(owner_signed_in)
+    good, poor = shown.index("Can stand in for a reviewer"), shown.index("Not reliable")
+    assert good < poor
+    assert shown.index(">good<") < shown.index(">poor<")
+    assert "Reviewers agree with it" in shown
+    assert '<svg class="interval"' in shown
+    for gauge in ("Failed calls", "Flips with order", "Prefers first", "Longer response", "Own family"):
+        assert f"<dt>{gauge}</dt>" in shown
+
+
+def test_the_same_decisions_are_in_the_command_and_the_api(studied: Evaluation, owner: User) -> None:
+    text, whole = StringIO(), StringIO()
+    call_command("report", "study", stdout=text)
+    assert "good: Can stand in for a reviewer" in text.getvalue()
+    assert text.getvalue().index("good: Can stand") < text.getvalue().index("In brackets")
+    call_command("report", "study", "--json", stdout=whole)
+    printed = json.loads(whole.getvalue())
+    asked = ApiClient(token_for(owner)).get("/evaluations/study/report?only=decisions").json()
+    assert printed["decisions"] == asked["decisions"]
+    decision = printed["decisions"]["good"]
+    assert decision["outcome"] == "can stand in for a reviewer"
+    assert decision["n"] == 90
+    assert set(decision["aspects"]) == set(ASPECTS)
+    assert decision["levels"]["difference"]["ci95"]
+    assert decision["bars"]["stand_in"] == 0.05
+    assert printed["coverage"]["good"]["judged"] == 90
+    assert printed["leaders"]["clarity"]["good"]["models"] == 2
+
+
+def test_the_answer_has_no_filters_and_old_addresses_with_filters_lead_to_agreement(
+    studied: Evaluation, owner_signed_in: Client
+) -> None:
+    assert "More filters" not in page(owner_signed_in)
+    moved = owner_signed_in.get("/e/study/results?judge=good&ties=without")
+    assert moved["Location"] == "/e/study/results/agreement?judge=good&ties=without"
+
+
+def test_a_filter_leaves_the_number_of_judges_that_decisions_are_controlled_over(studied: Evaluation) -> None:
+    out = StringIO()
+    call_command("report", "study", "--json", "--judge", "good", stdout=out)
+    printed = json.loads(out.getvalue())
+    assert list(printed["decisions"]) == ["good"]
+    assert printed["decisions"]["good"]["level"] == pytest.approx(0.025)
+
+
+def test_without_data_it_says_what_to_do(evaluation: Evaluation, owner_signed_in: Client) -> None:
+    assert "Import the responses first." in page(owner_signed_in)
+    make_comparison(evaluation)
+    assert "Run a judge" in page(owner_signed_in)
+
+
+def test_one_reviewer_decides_nothing(evaluation: Evaluation, owner_signed_in: Client) -> None:
+    import_study(evaluation, 12, {"ann": 0.9}, judges={"gpt": 0.9})
+    shown = page(owner_signed_in)
+    assert "Not enough data (about 100 more comparisons with two reviews)" in shown
+    assert "No comparison has its verdict and two reviews." in shown
+
+
+def test_without_a_judge_reviewers_alone_say_who_wins(evaluation: Evaluation, owner_signed_in: Client) -> None:
+    import_study(evaluation, 12, {"ann": 0.9, "ben": 0.9}, judges={})
+    shown = page(owner_signed_in)
+    assert "No judge yet" in shown
+    assert "wins" in shown
+    assert "<dt>Failed calls</dt>" not in shown
+
+
+def test_judges_without_calls_are_one_line(studied: Evaluation, owner_signed_in: Client) -> None:
+    make_judge_rater(studied, "fresh")
+    assert "Not run yet: fresh." in page(owner_signed_in)
+
+
+def test_a_judge_that_failed_on_half_is_not_reliable(evaluation: Evaluation, owner_signed_in: Client) -> None:
+    people = [make_human(evaluation, name) for name in ("ann", "ben")]
+    for number in range(12):
+        made, choice = make_comparison(evaluation), "AB"[number % 2]
+        for person in people:
+            make_review(person, made, {"clarity": choice})
+        make_judge_verdicts(made, judge="gpt", kind="llm", as_stored={"clarity": choice} if number < 6 else "refused")
+    shown = page(owner_signed_in)
+    assert "Not reliable" in shown
+    assert "50% of comparisons with a failed call (limit 5%)." in shown
+
+
+def test_who_may_not_see_judges_reads_of_reviewers(studied: Evaluation, reviewer: User, client: Client) -> None:
+    change_evaluation(studied, {"reveal": Reveal.NEVER.value}, user=None)
+    client.force_login(reviewer)
+    moved = client.get(reverse("report", args=["study"]))
+    assert moved["Location"] == "/e/study/results/agreement"
+    assert client.get(reverse("report_part", args=["study", "decisions"])).status_code == 404
+
+
+def test_a_stranger_is_told_nothing(studied: Evaluation, stranger: User, client: Client) -> None:
+    client.force_login(stranger)
+    assert client.get(reverse("report", args=["study"])).status_code == 404
