@@ -9,7 +9,7 @@ from tests.browser.conftest import NewPage, too_wide
 
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
-REPORT = "/e/example/results"
+REPORT = "/e/example/results/agreement"
 PHONE: ViewportSize = {"width": 390, "height": 844}
 A4: ViewportSize = {"width": 794, "height": 1123}  # at 96 pixels an inch
 

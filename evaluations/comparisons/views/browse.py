@@ -162,7 +162,13 @@ def comparison_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "can_act": bool(people) or is_allowed(user, Action.TAG, evaluation),
         "refused_action": pop_refused_action(request, slug),
     }
-    return render(request, "comparisons/comparisons.html", context, status=422 if form.errors else 200)
+    template = "comparisons/_panel.html" if is_for_panel(request) else "comparisons/comparisons.html"
+    return render(request, template, context, status=422 if form.errors else 200)
+
+
+def is_for_panel(request: AuthenticatedRequest) -> bool:
+    """Whether the results ask for the comparisons behind a number."""
+    return request.htmx.target == "side-panel"
 
 
 def filter_by_form(comparisons: QuerySet[Comparison], evaluation: Evaluation, form: FilterForm) -> QuerySet[Comparison]:
