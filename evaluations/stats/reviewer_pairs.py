@@ -1,0 +1,173 @@
+"""Each two reviewers: how often their verdicts are the same, and Cohen's kappa with what comparisons add to it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.agreement_coefficients import ContingencyTables
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
+from evaluations.stats.reviewers import kappa_with_gradient
+from evaluations.stats.shared_verdicts import AspectVerdicts, VerdictDesign, group_by_design
+
+MIN_SHARED: Final = 20  # verdicts; two reviewers with fewer have no kappa here
+MAX_SUMS: Final = 2**24  # by reviewer and cluster, in memory
+CODES: Final = CHOICES + 1  # the last is that of a missing choice
+CELLS: Final = CODES**2
+HAS_BOTH: Final[FloatArray] = np.pad(np.ones((CHOICES, CHOICES)), (0, 1)).ravel()
+
+
+NOMINAL=False
+DISTANCES: Final[FloatArray] = np.array([[0, 2, 1, 1], [2, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]]) / 2
+
+
+def weighted_kappa_with_slopes(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    n = tables.sum(axis=(1, 2), keepdims=True)
+    rows, columns = tables.sum(axis=2, keepdims=True), tables.sum(axis=1, keepdims=True)
+    to_columns, to_rows = (columns @ DISTANCES).swapaxes(1, 2), (DISTANCES @ rows).swapaxes(1, 2)
+    observed, expected = (tables * DISTANCES).sum(axis=(1, 2), keepdims=True), columns @ DISTANCES @ rows
+    with np.errstate(all="ignore"):
+        slope = n * observed * (to_columns + to_rows) / expected**2 - (observed + n * DISTANCES) / expected
+        return (1 - n * observed / expected)[:, 0, 0], slope
+
+
+@dataclass(frozen=True)
+class SharedEntries:
+    """One design with the aspects that share it. ``cluster``: of each entry, below the number kept apart in sums.
+
+    ``rows``, ``columns``: on each aspect, what an entry adds to the cell in reviewers × CODES × CODES as that of the
+    reviewer in rows, and as that of another one in columns.
+    """
+
+    design: VerdictDesign
+    cluster: IntArray
+    rows: tuple[IntArray, ...]
+    columns: tuple[IntArray, ...]
+
+    def table(self, reviewer: int, reviewers: int) -> FloatArray:
+        """The verdicts of one reviewer, in rows, with those of each other one: reviewers × CELLS."""
+        counts = np.zeros(reviewers * CELLS)
+        for cell in self.cells(*self.design.facing(reviewer)):
+            counts += np.bincount(cell, minlength=len(counts))
+        return counts.reshape(reviewers, CELLS)
+
+    def cells(self, own: IntArray, other: IntArray) -> Iterator[IntArray]:
+        """On each aspect, the cell of each pair of entries."""
+        for row, column in zip(self.rows, self.columns, strict=True):
+            yield row[own] + column[other]
+
+
+@dataclass(frozen=True)
+class KappaInfluence:
+    """What the comparisons that a reviewer shares add to the kappas with the others: one entry for each of both.
+
+    ``verdicts``: how many verdicts the two share there.
+    """
+
+    other: IntArray
+    cluster: IntArray
+    influence: FloatArray
+    verdicts: FloatArray
+
+
+@dataclass(frozen=True)
+class ReviewerPairs:
+    """The pairs of reviewers with MIN_SHARED shared verdicts. ``low``, ``high``: the reviewer numbers of each.
+
+    ``tables``: their shared verdicts, all aspects pooled, pairs × CHOICES × CHOICES, those of ``low`` in rows.
+    """
+
+    reviewers: int
+    low: IntArray
+    high: IntArray
+    tables: FloatArray
+    entries: tuple[SharedEntries, ...]
+    clusters: int
+
+    @cached_property
+    def n(self) -> FloatArray:
+        """How many verdicts each pair shares."""
+        return np.asarray(self.tables.sum(axis=(1, 2)))
+
+    @cached_property
+    def identical(self) -> FloatArray:
+        """The share of the shared verdicts of each pair that are the same."""
+        return np.asarray(np.trace(self.tables, axis1=1, axis2=2) / self.n)
+
+    @cached_property
+    def has_kappa(self) -> BoolArray:
+        """Whether neither of a pair made one choice throughout."""
+        return ~ContingencyTables(self.tables).has_constant
+
+    @cached_property
+    def kappa_with_slopes(self) -> tuple[FloatArray, FloatArray]:
+        """Cohen's kappa of each pair, NaN without one, and its slopes: pairs × CODES × CODES, 0 without one."""
+        kappa, slope = (kappa_with_gradient if NOMINAL else weighted_kappa_with_slopes)(self.tables)
+        slope = np.where(self.has_kappa[:, None, None], slope, 0.0)
+        return np.where(self.has_kappa, kappa, np.nan), np.pad(slope, ((0, 0), (0, 1), (0, 1)))
+
+    @property
+    def kappa(self) -> FloatArray:
+        return self.kappa_with_slopes[0]
+
+    def slopes_of(self, reviewer: int) -> tuple[FloatArray, FloatArray]:
+        """The slopes of a reviewer's kappas, with those choices in rows, and what counts as shared verdicts.
+
+        Both by the other reviewer and the cell, reviewers · CELLS.
+        """
+        slopes, counted = np.zeros((self.reviewers, CODES, CODES)), np.zeros((self.reviewers, CELLS))
+        first, second = np.flatnonzero(self.low == reviewer), np.flatnonzero(self.high == reviewer)
+        slopes[self.high[first]] = self.kappa_with_slopes[1][first]
+        slopes[self.low[second]] = self.kappa_with_slopes[1][second].swapaxes(1, 2)
+        others = np.concatenate([self.high[first], self.low[second]])
+        counted[others] = self.has_kappa[np.concatenate([first, second])][:, None] * HAS_BOTH
+        return slopes.ravel(), counted.ravel()
+
+    def influences_of(self, reviewer: int) -> Iterator[KappaInfluence]:
+        """For each design, the influences on the kappas of a reviewer."""
+        slopes, counted = self.slopes_of(reviewer)
+        for shared in self.entries:
+            own, other = shared.design.facing(reviewer)
+            influence, verdicts = np.zeros((2, len(own)))
+            for cell in shared.cells(own, other):
+                influence += slopes[cell]
+                verdicts += counted[cell]
+            yield KappaInfluence(shared.design.rater[other], shared.cluster[own], influence, verdicts)
+
+    def square(self, values: FloatArray) -> FloatArray:
+        """Values of pairs as a symmetric matrix, reviewers × reviewers; NaN for the other pairs."""
+        matrix = np.full((self.reviewers, self.reviewers), np.nan)
+        matrix[self.low, self.high] = matrix[self.high, self.low] = values
+        return matrix
+
+
+def pair_reviewers(verdicts: Iterable[AspectVerdicts], reviewers: int) -> ReviewerPairs:
+    """The pairs of reviewers with MIN_SHARED shared verdicts. ``reviewers``: how many there are, with numbers from 0.
+
+    Above MAX_SUMS, clusters are put together: sums of independent clusters have the variance of their parts.
+    """
+    designs = group_by_design(verdicts)
+    most = 1 + max((int(design.cluster.max(initial=0)) for design, _ in designs), default=0)
+    clusters = min(most, max(MAX_SUMS // max(reviewers, 1), 1))
+    entries = tuple(shared_entries(design, aspects, clusters) for design, aspects in designs)
+    low, high, tables = [], [], [np.zeros((0, CHOICES, CHOICES))]
+    for reviewer in range(reviewers):
+        counts = sum((shared.table(reviewer, reviewers) for shared in entries), np.zeros((reviewers, CELLS)))
+        own = counts.reshape(reviewers, CODES, CODES)[:, :CHOICES, :CHOICES]
+        others = np.flatnonzero(own.sum(axis=(1, 2)) >= MIN_SHARED)
+        others = others[others > reviewer]
+        low.append(np.full(len(others), reviewer))
+        high.append(others)
+        tables.append(own[others])
+    nothing = np.empty(0, dtype=np.int64)
+    return ReviewerPairs(
+        reviewers, np.concatenate([nothing, *low]), np.concatenate([nothing, *high]), np.concatenate(tables), entries, clusters
+    )
+
+
+def shared_entries(design: VerdictDesign, aspects: Sequence[AspectVerdicts], clusters: int) -> SharedEntries:
+    codes = [np.where(aspect.choice == MISSING, CHOICES, aspect.choice).astype(np.int64) for aspect in aspects]
+    rows, columns = (code * CODES for code in codes), (design.rater * CELLS + code for code in codes)
+    return SharedEntries(design, design.cluster % clusters, tuple(rows), tuple(columns))
