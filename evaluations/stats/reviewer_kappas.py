@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, ROUNDING
+from evaluations.stats.confidence_intervals import CORRELATION_BOUNDS, ROUNDING, bessel_factor
 from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
 from evaluations.stats.reviewer_pairs import ReviewerPairs
-from evaluations.stats.significance import t_975
+from evaluations.stats.significance import Z_975, t_975
 
 NO_KAPPA: Final = "No two of them share enough verdicts."
 
@@ -31,7 +31,13 @@ class MeanKappas:
     def margin(self) -> FloatArray:
         """Half the width of the 95% interval; NaN below two effective clusters."""
         degrees = np.floor(self.clusters + ROUNDING).astype(np.int64) - 1
-        return self.error * np.array([t_975(number) if number > 0 else np.nan for number in degrees.tolist()])
+        t = np.array([t_975(number) if number > 0 else np.nan for number in degrees.tolist()], dtype=np.float64)
+        return np.asarray(self.error * t)
+
+    @property
+    def t_error(self) -> FloatArray:
+        """The standard error, stretched for few clusters as t is to the normal."""
+        return self.margin / Z_975
 
     def estimate(self, reviewer: int) -> Estimate:
         value, margin, n = float(self.value[reviewer]), float(self.margin[reviewer]), int(self.n[reviewer])
@@ -83,6 +89,17 @@ class RemainingKappas:
         own = np.nansum(self.kappa, axis=1)
         between = self.sums.sum(axis=1, keepdims=True) / 2 - self.sums
         return mean_kappas(own.sum() / 2 - own, self.counts.sum() // 2 - self.counts, *between)
+
+    @cached_property
+    def difference_t_error(self) -> FloatArray:
+        """The standard error of mean kappa among the others − with the others, stretched as `t_error`."""
+        own, between = self.sums[0], self.sums[0].sum(axis=0) / 2 - self.sums[0]
+        pairs = self.counts.sum() // 2 - self.counts
+        with np.errstate(all="ignore"):
+            added = between / pairs[:, None] - own / self.counts[:, None]
+            stretch = self.with_others.t_error / self.with_others.error
+        clusters = int(np.count_nonzero(self.sums[1].any(axis=0)))
+        return np.asarray(np.sqrt(np.einsum("rg,rg->r", added, added) * bessel_factor(clusters)) * stretch)
 
     def without(self, reviewer: int) -> "RemainingKappas":
         kappa, (_, reviewers, clusters) = self.kappa.copy(), self.sums.shape

@@ -1,4 +1,4 @@
-"""Each two reviewers: how often their verdicts are the same, and Cohen's kappa with what comparisons add to it."""
+"""Each two reviewers: how often their verdicts are the same, and weighted kappa with what comparisons add to it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ import numpy as np
 
 from evaluations.stats.agreement_coefficients import ContingencyTables
 from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
-from evaluations.stats.reviewers import kappa_with_gradient
 from evaluations.stats.shared_verdicts import AspectVerdicts, VerdictDesign, group_by_design
 
 MIN_SHARED: Final = 20  # verdicts; two reviewers with fewer have no kappa here
@@ -19,16 +18,23 @@ CELLS: Final = CODES**2
 HAS_BOTH: Final[FloatArray] = np.pad(np.ones((CHOICES, CHOICES)), (0, 1)).ravel()
 
 
-NOMINAL=False
+# Of the choices A, B, tie and both bad, on a line from A over tie to B; with A and B alone, kappa is Cohen's.
 DISTANCES: Final[FloatArray] = np.array([[0, 2, 1, 1], [2, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]]) / 2
 
+MERGED: Final[FloatArray] = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]])
 
-def weighted_kappa_with_slopes(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+
+def weighted_kappas(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cohen's weighted kappa (1968) of each table, pairs × CHOICES × CHOICES, with its slope by cell.
+
+    1 − N · D ÷ E, D = Σ distance · count, E = Σ distance · row · column; NaN where E is 0.
+    """
     n = tables.sum(axis=(1, 2), keepdims=True)
     rows, columns = tables.sum(axis=2, keepdims=True), tables.sum(axis=1, keepdims=True)
     to_columns, to_rows = (columns @ DISTANCES).swapaxes(1, 2), (DISTANCES @ rows).swapaxes(1, 2)
     observed, expected = (tables * DISTANCES).sum(axis=(1, 2), keepdims=True), columns @ DISTANCES @ rows
     with np.errstate(all="ignore"):
+        # One more of cell (i, j) adds 1 to N, its distance to D, and to E those of i to columns and of j to rows.
         slope = n * observed * (to_columns + to_rows) / expected**2 - (observed + n * DISTANCES) / expected
         return (1 - n * observed / expected)[:, 0, 0], slope
 
@@ -73,6 +79,14 @@ class KappaInfluence:
 
 
 @dataclass(frozen=True)
+class AddedByCluster:
+    """What each cluster adds, around 0, to the share of identical verdicts of a pair and to its kappa."""
+
+    identical: FloatArray
+    kappa: FloatArray
+
+
+@dataclass(frozen=True)
 class ReviewerPairs:
     """The pairs of reviewers with MIN_SHARED shared verdicts. ``low``, ``high``: the reviewer numbers of each.
 
@@ -98,13 +112,14 @@ class ReviewerPairs:
 
     @cached_property
     def has_kappa(self) -> BoolArray:
-        """Whether neither of a pair made one choice throughout."""
-        return ~ContingencyTables(self.tables).has_constant
+        """Whether neither of a pair made one choice throughout, tie and both bad counted as one."""
+        merged = self.tables @ MERGED
+        return ~ContingencyTables(MERGED.T @ merged).has_constant
 
     @cached_property
     def kappa_with_slopes(self) -> tuple[FloatArray, FloatArray]:
-        """Cohen's kappa of each pair, NaN without one, and its slopes: pairs × CODES × CODES, 0 without one."""
-        kappa, slope = (kappa_with_gradient if NOMINAL else weighted_kappa_with_slopes)(self.tables)
+        """The kappa of each pair, NaN without one, and its slopes: pairs × CODES × CODES, 0 without one."""
+        kappa, slope = weighted_kappas(self.tables)
         slope = np.where(self.has_kappa[:, None, None], slope, 0.0)
         return np.where(self.has_kappa, kappa, np.nan), np.pad(slope, ((0, 0), (0, 1), (0, 1)))
 
@@ -136,6 +151,21 @@ class ReviewerPairs:
                 verdicts += counted[cell]
             yield KappaInfluence(shared.design.rater[other], shared.cluster[own], influence, verdicts)
 
+    def added_by_cluster(self, pair: int) -> AddedByCluster:
+        """What each cluster adds to the numbers of one pair."""
+        low, high = int(self.low[pair]), int(self.high[pair])
+        is_same = np.pad(np.eye(CHOICES), (0, 1)).ravel() - self.identical[pair] * HAS_BOTH
+        slopes = self.kappa_with_slopes[1][pair].ravel()
+        sums = np.zeros((2, self.clusters))
+        for shared in self.entries:
+            own, other = shared.design.facing(low)
+            facing_high = shared.design.rater[other] == high
+            own, other = own[facing_high], other[facing_high]
+            for cell in shared.cells(own, other):
+                for total, values in zip(sums, (is_same / self.n[pair], slopes), strict=True):
+                    total += np.bincount(shared.cluster[own], values[cell % CELLS], self.clusters)
+        return AddedByCluster(*sums)
+
     def square(self, values: FloatArray) -> FloatArray:
         """Values of pairs as a symmetric matrix, reviewers × reviewers; NaN for the other pairs."""
         matrix = np.full((self.reviewers, self.reviewers), np.nan)
@@ -163,7 +193,12 @@ def pair_reviewers(verdicts: Iterable[AspectVerdicts], reviewers: int) -> Review
         tables.append(own[others])
     nothing = np.empty(0, dtype=np.int64)
     return ReviewerPairs(
-        reviewers, np.concatenate([nothing, *low]), np.concatenate([nothing, *high]), np.concatenate(tables), entries, clusters
+        reviewers,
+        np.concatenate([nothing, *low]),
+        np.concatenate([nothing, *high]),
+        np.concatenate(tables),
+        entries,
+        clusters,
     )
 
 

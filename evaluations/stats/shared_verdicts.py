@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.coding import CHOICES, MISSING, BoolArray, IntArray
 from evaluations.stats.ranks import radix_order
 from evaluations.stats.votes import Votes, group_positions, is_first_of_item, one_vote_per_person
 
@@ -109,12 +109,14 @@ def is_shared(design: VerdictDesign, code: IntArray) -> BoolArray:
     return np.asarray(has_code & (with_code[design.unit] > 1))
 
 
-def count_shared(verdicts: Iterable[AspectVerdicts], reviewers: int) -> IntArray:
-    """How many verdicts of each reviewer are on an aspect of a comparison that another one has a verdict on."""
-    counts = np.zeros(reviewers, dtype=np.int64)
+def count_shared_choices(verdicts: Iterable[AspectVerdicts], reviewers: int) -> IntArray:
+    """How often each reviewer made each choice on comparisons with the verdict of another one: reviewers × CHOICES."""
+    counts = np.zeros(reviewers * CHOICES, dtype=np.int64)
     for aspect in verdicts:
-        counts += np.bincount(aspect.design.rater[is_shared(aspect.design, aspect.choice)], minlength=reviewers)
-    return counts
+        shared = is_shared(aspect.design, aspect.choice)
+        cell = aspect.design.rater[shared].astype(np.int64) * CHOICES + aspect.choice[shared]
+        counts += np.bincount(cell, minlength=len(counts))
+    return counts.reshape(reviewers, CHOICES)
 
 
 def verdicts_of(verdicts: Iterable[AspectVerdicts], is_kept: BoolArray) -> tuple[AspectVerdicts, ...]:
