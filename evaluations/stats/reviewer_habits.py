@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.cluster_totals import number_clusters
+from evaluations.stats.cluster_totals import narrow_codes, number_clusters
 from evaluations.stats.coding import MISSING, SWAPPED, B, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import bessel_factor, wilson_from_variance
 from evaluations.stats.estimates import Estimate
@@ -36,18 +36,24 @@ class OwnEntries:
     cluster: IntArray
 
 
-def flag_one_sided(verdicts: Sequence[AspectVerdicts], names: Sequence[str]) -> list[ReviewerFlag]:
-    """One flag for each reviewer who chooses one option, or one position, nearly always, unlike the others."""
+def flag_one_sided(
+    verdicts: Sequence[AspectVerdicts], positions: Sequence[AspectVerdicts], names: Sequence[str]
+) -> list[ReviewerFlag]:
+    """One flag for each reviewer who chooses one option, or one position, nearly always, unlike the others.
+
+    ``positions``: the verdicts `by_position`.
+    """
     flags = find_one_sided(verdicts, names, CHOICE_WORDS)
     flagged = {flag.reviewers for flag in flags}
-    of_position = find_one_sided([by_position(aspect) for aspect in verdicts], names, POSITION_WORDS)
+    of_position = find_one_sided(positions, names, POSITION_WORDS)
     return flags + [flag for flag in of_position if flag.reviewers not in flagged]
 
 
 def by_position(aspect: AspectVerdicts) -> AspectVerdicts:
     """The verdicts as 0 for the response shown first and 1 for the other; MISSING for ties and unknown orders."""
-    has_position = (aspect.choice >= 0) & (aspect.choice <= B) & (aspect.shown >= 0) & (aspect.shown <= SWAPPED)
-    return AspectVerdicts(aspect.design, np.where(has_position, aspect.choice ^ aspect.shown, MISSING), aspect.shown)
+    choice, shown = narrow_codes(aspect.choice), narrow_codes(aspect.shown)
+    has_position = (choice >= 0) & (choice <= B) & (shown >= 0) & (shown <= SWAPPED)
+    return AspectVerdicts(aspect.design, np.where(has_position, choice ^ shown, np.int8(MISSING)), shown)
 
 
 def find_one_sided(
@@ -97,8 +103,8 @@ def share_by_cluster(part: FloatArray, cluster: IntArray) -> Estimate:
     return wilson_from_variance(number, clusters.count, variance, clusters.effective)
 
 
-def why_positions_not_checked(verdicts: Iterable[AspectVerdicts]) -> list[NotChecked]:
-    if any((by_position(aspect).choice != MISSING).any() for aspect in verdicts):
+def why_positions_not_checked(positions: Iterable[AspectVerdicts]) -> list[NotChecked]:
+    if any((aspect.choice != MISSING).any() for aspect in positions):
         return []
     return [NotChecked((FlagKind.ONE_SIDED,), (), NO_ORDERS)]
 

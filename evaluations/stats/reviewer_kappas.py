@@ -50,28 +50,31 @@ class MeanKappas:
         return number.with_margin(margin, CORRELATION_BOUNDS, rule)
 
 
-def mean_kappas(sums: FloatArray, counts: IntArray, influence: FloatArray, verdicts: FloatArray) -> MeanKappas:
-    """Means of kappas from their sums and counts. ``influence``, ``verdicts``: reviewers × clusters, of the sums."""
-    clusters = np.count_nonzero(verdicts, axis=1)
-    n, squares = verdicts.sum(axis=1), np.einsum("rg,rg->r", verdicts, verdicts)
+def mean_kappas(sums: FloatArray, counts: IntArray, n: FloatArray, added: FloatArray, shared: FloatArray) -> MeanKappas:
+    """Means of kappas from their sums and counts.
+
+    ``added`` to the sums, and ``shared`` verdicts: reviewers × clusters.
+    """
+    clusters, squares = np.count_nonzero(shared, axis=1), np.einsum("rg,rg->r", shared, shared)
     with np.errstate(all="ignore"):
-        variance = np.einsum("rg,rg->r", influence, influence) * clusters / (clusters - 1)
-        value, error = sums / counts, np.sqrt(variance) / counts
-        effective = np.where(squares > 0, n**2 / squares, 0.0)
-    return MeanKappas(np.where(counts > 0, value, np.nan), error, n, effective)
+        variance = np.einsum("rg,rg->r", added, added) * clusters / (clusters - 1)
+        value, error = np.where(counts > 0, sums / counts, np.nan), np.sqrt(variance) / counts
+        effective = np.where(squares > 0, shared.sum(axis=1) ** 2 / squares, 0.0)
+    return MeanKappas(value, error, n, effective)
 
 
 @dataclass(frozen=True)
 class RemainingKappas:
     """The kappas among the reviewers who remain. ``kappa``: reviewers × reviewers, NaN without one.
 
-    ``sums``: what each cluster adds to the sum of a reviewer's kappas, and to the verdicts shared with others:
-    2 × reviewers × clusters.
+    ``added``: what each cluster adds to the sum of a reviewer's kappas, reviewers × clusters. ``shared``: the verdicts
+    that a reviewer shares with anybody in each, for the effective number of clusters.
     """
 
     pairs: ReviewerPairs
     kappa: FloatArray
-    sums: FloatArray
+    added: FloatArray
+    shared: FloatArray
 
     @cached_property
     def counts(self) -> IntArray:
@@ -79,44 +82,60 @@ class RemainingKappas:
         return np.asarray(np.isfinite(self.kappa).sum(axis=1))
 
     @cached_property
+    def other_counts(self) -> IntArray:
+        """How many kappas there are among the others of each reviewer."""
+        return np.asarray(self.counts.sum() // 2 - self.counts)
+
+    @cached_property
+    def n(self) -> FloatArray:
+        """The pairs of verdicts behind the kappas of each reviewer."""
+        return np.asarray(np.nansum(np.where(np.isfinite(self.kappa), self.pairs.square(self.pairs.n), 0.0), axis=1))
+
+    @cached_property
+    def added_among_others(self) -> FloatArray:
+        return np.asarray(self.added.sum(axis=0) / 2 - self.added)
+
+    @cached_property
     def with_others(self) -> MeanKappas:
         """The mean kappa of each reviewer with the others."""
-        return mean_kappas(np.nansum(self.kappa, axis=1), self.counts, *self.sums)
+        return mean_kappas(np.nansum(self.kappa, axis=1), self.counts, self.n, self.added, self.shared)
 
     @cached_property
     def among_others(self) -> MeanKappas:
         """The mean kappa among the others of each reviewer."""
-        own = np.nansum(self.kappa, axis=1)
-        between = self.sums.sum(axis=1, keepdims=True) / 2 - self.sums
-        return mean_kappas(own.sum() / 2 - own, self.counts.sum() // 2 - self.counts, *between)
+        sums, shared = np.nansum(self.kappa, axis=1), self.shared.sum(axis=0) - self.shared
+        return mean_kappas(
+            sums.sum() / 2 - sums, self.other_counts, self.n.sum() / 2 - self.n, self.added_among_others, shared
+        )
 
     @cached_property
     def difference_t_error(self) -> FloatArray:
-        """The standard error of mean kappa among the others − with the others, stretched as `t_error`."""
-        own, between = self.sums[0], self.sums[0].sum(axis=0) / 2 - self.sums[0]
-        pairs = self.counts.sum() // 2 - self.counts
+        """The standard error of the mean kappa among the others − that with the others, stretched as `t_error`."""
         with np.errstate(all="ignore"):
-            added = between / pairs[:, None] - own / self.counts[:, None]
+            added = self.added_among_others / self.other_counts[:, None] - self.added / self.counts[:, None]
             stretch = self.with_others.t_error / self.with_others.error
-        clusters = int(np.count_nonzero(self.sums[1].any(axis=0)))
+        clusters = int(np.count_nonzero(self.shared.any(axis=0)))
         return np.asarray(np.sqrt(np.einsum("rg,rg->r", added, added) * bessel_factor(clusters)) * stretch)
 
     def without(self, reviewer: int) -> "RemainingKappas":
-        kappa, (_, reviewers, clusters) = self.kappa.copy(), self.sums.shape
+        kappa, added, shared = self.kappa.copy(), self.added.copy(), self.shared.copy()
         kappa[reviewer], kappa[:, reviewer] = np.nan, np.nan
-        sums = self.sums.copy()
-        for added in self.pairs.influences_of(reviewer):
-            cell = added.other * clusters + added.cluster
-            for total, values in zip(sums, (added.influence, added.verdicts), strict=True):
-                total -= np.bincount(cell, values, reviewers * clusters).reshape(reviewers, clusters)
-        sums[:, ~np.isfinite(kappa).any(axis=1)] = 0.0
-        return RemainingKappas(self.pairs, kappa, sums)
+        for facing in self.pairs.influences_of(reviewer):
+            cell = facing.other.astype(np.int64) * self.pairs.clusters + facing.cluster
+            added -= np.bincount(cell, facing.influence, added.size).reshape(added.shape)
+        gone = ~np.isfinite(kappa).any(axis=1)
+        added[gone], shared[gone] = 0.0, 0.0
+        return RemainingKappas(self.pairs, kappa, added, shared)
 
 
 def kappas_of_all(pairs: ReviewerPairs) -> RemainingKappas:
-    sums = np.zeros((2, pairs.reviewers, pairs.clusters))
-    for reviewer in range(pairs.reviewers):
-        for added in pairs.influences_of(reviewer):
-            for total, values in zip(sums, (added.influence, added.verdicts), strict=True):
-                total[reviewer] += np.bincount(added.cluster, values, pairs.clusters)
-    return RemainingKappas(pairs, pairs.square(pairs.kappa), sums)
+    added, kappa, shared = (
+        np.zeros((pairs.reviewers, pairs.clusters)),
+        pairs.square(pairs.kappa),
+        pairs.shared_by_cluster(),
+    )
+    for reviewer, own in enumerate(added):
+        for facing in pairs.influences_of(reviewer):
+            own += np.bincount(facing.cluster, facing.influence, pairs.clusters)
+    shared[~np.isfinite(kappa).any(axis=1)] = 0.0
+    return RemainingKappas(pairs, kappa, added, shared)

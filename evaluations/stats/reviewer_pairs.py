@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluations.stats.agreement_coefficients import ContingencyTables
 from evaluations.stats.coding import CHOICES, MISSING, BoolArray, FloatArray, IntArray
-from evaluations.stats.shared_verdicts import AspectVerdicts, VerdictDesign, group_by_design
+from evaluations.stats.shared_verdicts import AspectVerdicts, VerdictDesign, group_by_design, is_shared
 
 MIN_SHARED: Final = 20  # verdicts; two reviewers with fewer have no kappa here
 MAX_SUMS: Final = 2**24  # by reviewer and cluster, in memory
@@ -43,19 +43,21 @@ def weighted_kappas(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
 class SharedEntries:
     """One design with the aspects that share it. ``cluster``: of each entry, below the number kept apart in sums.
 
+    ``shared``: on how many aspects another reviewer has a verdict too.
     ``rows``, ``columns``: on each aspect, what an entry adds to the cell in reviewers × CODES × CODES as that of the
     reviewer in rows, and as that of another one in columns.
     """
 
     design: VerdictDesign
     cluster: IntArray
+    shared: IntArray
     rows: tuple[IntArray, ...]
     columns: tuple[IntArray, ...]
 
     def table(self, reviewer: int, reviewers: int) -> FloatArray:
-        """The verdicts of one reviewer, in rows, with those of each other one: reviewers × CELLS."""
+        """The verdicts of one reviewer, in rows, with those of each one of a higher number: reviewers × CELLS."""
         counts = np.zeros(reviewers * CELLS)
-        for cell in self.cells(*self.design.facing(reviewer)):
+        for cell in self.cells(*self.design.facing_higher(reviewer)):
             counts += np.bincount(cell, minlength=len(counts))
         return counts.reshape(reviewers, CELLS)
 
@@ -67,15 +69,11 @@ class SharedEntries:
 
 @dataclass(frozen=True)
 class KappaInfluence:
-    """What the comparisons that a reviewer shares add to the kappas with the others: one entry for each of both.
-
-    ``verdicts``: how many verdicts the two share there.
-    """
+    """What the comparisons that a reviewer shares add to the kappas with the others: one entry for each of both."""
 
     other: IntArray
     cluster: IntArray
     influence: FloatArray
-    verdicts: FloatArray
 
 
 @dataclass(frozen=True)
@@ -127,29 +125,31 @@ class ReviewerPairs:
     def kappa(self) -> FloatArray:
         return self.kappa_with_slopes[0]
 
-    def slopes_of(self, reviewer: int) -> tuple[FloatArray, FloatArray]:
-        """The slopes of a reviewer's kappas, with those choices in rows, and what counts as shared verdicts.
-
-        Both by the other reviewer and the cell, reviewers · CELLS.
-        """
-        slopes, counted = np.zeros((self.reviewers, CODES, CODES)), np.zeros((self.reviewers, CELLS))
+    def slopes_of(self, reviewer: int) -> FloatArray:
+        """The slopes of a reviewer's kappas by the other reviewer and the cell, with own choices in rows."""
+        slopes = np.zeros((self.reviewers, CODES, CODES))
         first, second = np.flatnonzero(self.low == reviewer), np.flatnonzero(self.high == reviewer)
         slopes[self.high[first]] = self.kappa_with_slopes[1][first]
         slopes[self.low[second]] = self.kappa_with_slopes[1][second].swapaxes(1, 2)
-        others = np.concatenate([self.high[first], self.low[second]])
-        counted[others] = self.has_kappa[np.concatenate([first, second])][:, None] * HAS_BOTH
-        return slopes.ravel(), counted.ravel()
+        return slopes.ravel()
 
     def influences_of(self, reviewer: int) -> Iterator[KappaInfluence]:
         """For each design, the influences on the kappas of a reviewer."""
-        slopes, counted = self.slopes_of(reviewer)
+        slopes = self.slopes_of(reviewer)
         for shared in self.entries:
             own, other = shared.design.facing(reviewer)
-            influence, verdicts = np.zeros((2, len(own)))
+            influence = np.zeros(len(own))
             for cell in shared.cells(own, other):
                 influence += slopes[cell]
-                verdicts += counted[cell]
-            yield KappaInfluence(shared.design.rater[other], shared.cluster[own], influence, verdicts)
+            yield KappaInfluence(shared.design.rater[other], shared.cluster[own], influence)
+
+    def shared_by_cluster(self) -> FloatArray:
+        """How many verdicts each reviewer shares with anybody in each cluster: reviewers × clusters."""
+        counts = np.zeros(self.reviewers * self.clusters)
+        for shared in self.entries:
+            cell = shared.design.rater.astype(np.int64) * self.clusters + shared.cluster
+            counts += np.bincount(cell, shared.shared, len(counts))
+        return counts.reshape(self.reviewers, self.clusters)
 
     def added_by_cluster(self, pair: int) -> AddedByCluster:
         """What each cluster adds to the numbers of one pair."""
@@ -187,7 +187,6 @@ def pair_reviewers(verdicts: Iterable[AspectVerdicts], reviewers: int) -> Review
         counts = sum((shared.table(reviewer, reviewers) for shared in entries), np.zeros((reviewers, CELLS)))
         own = counts.reshape(reviewers, CODES, CODES)[:, :CHOICES, :CHOICES]
         others = np.flatnonzero(own.sum(axis=(1, 2)) >= MIN_SHARED)
-        others = others[others > reviewer]
         low.append(np.full(len(others), reviewer))
         high.append(others)
         tables.append(own[others])
@@ -205,4 +204,5 @@ def pair_reviewers(verdicts: Iterable[AspectVerdicts], reviewers: int) -> Review
 def shared_entries(design: VerdictDesign, aspects: Sequence[AspectVerdicts], clusters: int) -> SharedEntries:
     codes = [np.where(aspect.choice == MISSING, CHOICES, aspect.choice).astype(np.int64) for aspect in aspects]
     rows, columns = (code * CODES for code in codes), (design.rater * CELLS + code for code in codes)
-    return SharedEntries(design, design.cluster % clusters, tuple(rows), tuple(columns))
+    shared = np.sum([is_shared(design, aspect.choice) for aspect in aspects], axis=0)
+    return SharedEntries(design, design.cluster % clusters, shared, tuple(rows), tuple(columns))

@@ -23,6 +23,7 @@ from evaluations.stats.reviewer_flags import (
     format_kappa_estimate,
 )
 from evaluations.stats.reviewer_habits import (
+    by_position,
     flag_one_sided,
     flag_too_fast,
     median_times,
@@ -114,13 +115,14 @@ def screen_reviewers(materials: Mapping[str, AspectMaterial]) -> ReviewerScreeni
         kappas = kappas.without(reviewer)
     is_varied = (shared - choices.max(axis=1, initial=0))[is_active] >= MIN_VARIED
     removals, remaining = remove_worst_first(kappas, is_varied)
+    positions = [by_position(aspect) for aspect in verdicts]
     times = median_times(materials.values())
     return ReviewerScreening(
         reviewers=tuple(screened_reviewers(kappas, removals, remaining, names, shared[is_active])),
         flags=(
             *copy_flags,
             *(flag_agreement(removal, names) for removal in removals),
-            *flag_one_sided(verdicts, names),
+            *flag_one_sided(verdicts, positions, names),
             *flag_too_fast(times, all_names),
         ),
         note=note_on_two(remaining, names),
@@ -128,7 +130,7 @@ def screen_reviewers(materials: Mapping[str, AspectMaterial]) -> ReviewerScreeni
             *why_copies_not_checked(groups),
             *why_few_shared(all_names, shared),
             *why_agreement_not_checked(kappas, names, left_out, is_varied),
-            *why_positions_not_checked(verdicts),
+            *why_positions_not_checked(positions),
             *why_times_not_checked(times),
         ),
     )

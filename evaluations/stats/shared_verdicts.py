@@ -16,7 +16,7 @@ NO_ENTRIES: IntArray = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class VerdictDesign:
-    """Who reviewed what: an entry for each reviewer and comparison, with those of a comparison adjacent."""
+    """Who reviewed what: an entry for each reviewer and comparison, sorted by comparison and then by reviewer."""
 
     item: IntArray
     rater: IntArray
@@ -42,14 +42,27 @@ class VerdictDesign:
         """The entries of each reviewer."""
         return dict(group_positions(self.rater))
 
+    @cached_property
+    def is_shared(self) -> BoolArray:
+        """Whether each entry's comparison has another reviewer."""
+        return np.asarray(self.size > 1)
+
     def facing(self, rater: int) -> tuple[IntArray, IntArray]:
         """Every entry of a reviewer paired with each entry of somebody else on the same comparison."""
         entries = self.by_rater.get(rater, NO_ENTRIES)
-        others = self.size[entries] - 1
-        own = np.repeat(entries, others)
-        place = np.arange(len(own)) - np.repeat(np.cumsum(others) - others, others)
-        other = self.start[own] + place
+        own, other = pair_with_range(entries, self.start[entries], self.size[entries] - 1)
         return own, other + (other >= own)
+
+    def facing_higher(self, rater: int) -> tuple[IntArray, IntArray]:
+        """Every entry of a reviewer paired with those of higher reviewer numbers on the same comparison."""
+        entries = self.by_rater.get(rater, NO_ENTRIES)
+        return pair_with_range(entries, entries + 1, self.start[entries] + self.size[entries] - entries - 1)
+
+
+def pair_with_range(entries: IntArray, first: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """Each entry as often as ``count`` says, with the positions that follow ``first``."""
+    offset = first - np.cumsum(count) + count
+    return np.repeat(entries, count), np.repeat(offset, count) + np.arange(int(count.sum()))
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,8 @@ def has_same_rows(votes: Votes, other: Votes) -> bool:
 def is_shared(design: VerdictDesign, code: IntArray) -> BoolArray:
     """Whether each entry has a code, as the entry of another reviewer on its comparison does."""
     has_code = code != MISSING
+    if has_code.all():
+        return design.is_shared
     with_code = np.bincount(design.unit, has_code)
     return np.asarray(has_code & (with_code[design.unit] > 1))
 
