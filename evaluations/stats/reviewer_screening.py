@@ -39,7 +39,8 @@ MIN_VARIED: Final = 10  # verdicts other than the most frequent choice; with few
 # Standard errors below the mean kappa among the others, above a reviewer's, and between the two: by simulation.
 OTHERS_ERRORS: Final = 1.0
 OWN_ERRORS: Final = 1.0
-BETWEEN_ERRORS: Final = 2.75
+BETWEEN_ERRORS: Final = 2.9
+INVERTED: Final = 1 / 4  # of the mean kappa among the others
 LOW_KAPPA: Final = 0.2  # two reviewers disagree where the whole interval of their kappa is below
 TOO_FEW_REVIEWERS: Final = f"Agreement is checked among three or more reviewers who share {MIN_SHARED} verdicts."
 
@@ -148,8 +149,7 @@ def remove_worst_first(kappas: RemainingKappas, checked: BoolArray) -> tuple[lis
     removals = []
     while np.count_nonzero(kappas.counts) >= 3 and (is_flagged := checked & is_far_below_others(kappas)).any():
         worst = int(np.argmin(np.where(is_flagged, kappas.with_others.value, np.inf)))
-        high = kappas.with_others.value[worst] + kappas.with_others.margin[worst]
-        removals.append(Removal(worst, FlagKind.INVERTED if high < 0 else FlagKind.RANDOM, kappas))
+        removals.append(Removal(worst, FlagKind.INVERTED if is_inverted(kappas, worst) else FlagKind.RANDOM, kappas))
         kappas = kappas.without(worst)
     return removals, kappas
 
@@ -164,6 +164,13 @@ def is_far_below_others(kappas: RemainingKappas) -> BoolArray:
             & (own.value + OWN_ERRORS * at_least_typical(own.t_error) < others.value / 2)
             & (others.value - own.value > BETWEEN_ERRORS * at_least_typical(kappas.difference_t_error))
         )
+
+
+def is_inverted(kappas: RemainingKappas, reviewer: int) -> bool:
+    """Whether the interval of a mean kappa is below 0, and the kappa itself by a quarter of that among the others."""
+    own, others = kappas.with_others, kappas.among_others
+    is_below_zero = own.value[reviewer] + own.margin[reviewer] < 0
+    return bool(is_below_zero and own.value[reviewer] < -INVERTED * others.value[reviewer])
 
 
 def has_enough_clusters(kappas: RemainingKappas) -> BoolArray:
