@@ -27,9 +27,9 @@ NO_CI: Final = "No CI is computed for this share."
 
 @dataclass(frozen=True)
 class CopyGroups:
-    """Groups of reviewers whose verdicts are identical: ``group`` of each reviewer, the lowest number of its members.
+    """Reviewers linked by identical verdicts. ``group``: of each reviewer, the lowest number among its members.
 
-    Three copies make three pairs that are identical, so each group is compared with the pairs outside all groups.
+    Three copies make three identical pairs, so groups are compared with the pairs that are in none.
     """
 
     pairs: ReviewerPairs
@@ -43,8 +43,8 @@ class CopyGroups:
 
     @cached_property
     def is_outside(self) -> BoolArray:
-        """Whether each pair has MIN_COMPARED shared verdicts and is not within a group."""
-        return np.asarray(has_enough(self.pairs) & (self.group[self.pairs.low] != self.group[self.pairs.high]))
+        """Whether each pair has MIN_COMPARED shared verdicts and a kappa, and is not within a group."""
+        return np.asarray(can_be_compared(self.pairs) & (self.group[self.pairs.low] != self.group[self.pairs.high]))
 
     @cached_property
     def next_pair(self) -> int:
@@ -53,7 +53,7 @@ class CopyGroups:
 
     def lowest_pair(self, members: IntArray) -> int:
         """The pair of a group with the lowest share of identical verdicts."""
-        within = has_enough(self.pairs) & np.isin(self.pairs.low, members) & np.isin(self.pairs.high, members)
+        within = can_be_compared(self.pairs) & np.isin(self.pairs.low, members) & np.isin(self.pairs.high, members)
         return highest_pair(-self.pairs.identical, within)
 
 
@@ -61,13 +61,14 @@ def highest_pair(values: FloatArray, selected: BoolArray) -> int:
     return int(np.argmax(np.where(selected & np.isfinite(values), values, -np.inf)))
 
 
-def has_enough(pairs: ReviewerPairs) -> BoolArray:
-    return np.asarray(pairs.n >= MIN_COMPARED)
+def can_be_compared(pairs: ReviewerPairs) -> BoolArray:
+    """Whether each pair shares MIN_COMPARED verdicts; two with one choice throughout are identical without copying."""
+    return np.asarray((pairs.n >= MIN_COMPARED) & pairs.has_kappa)
 
 
 def copy_groups(pairs: ReviewerPairs) -> CopyGroups:
-    """Reviewers linked by identical verdicts; two with one choice throughout are identical without copying."""
-    is_linked = has_enough(pairs) & pairs.has_kappa & (pairs.identical >= IDENTICAL)
+    """Reviewers linked by identical verdicts."""
+    is_linked = can_be_compared(pairs) & (pairs.identical >= IDENTICAL)
     low, high = pairs.low[is_linked], pairs.high[is_linked]
     group = np.arange(pairs.reviewers)
     while (group[low] != group[high]).any():
@@ -93,10 +94,14 @@ def why_not_comparable(groups: CopyGroups) -> str | None:
     if pairs.identical[groups.next_pair] >= ELSEWHERE:
         return "Other reviewers agree nearly as often, so identical verdicts do not show a copy."
     best = highest_pair(pairs.kappa, groups.is_outside)
-    error = cluster_error(pairs.added_by_cluster(best).kappa)
-    if not pairs.kappa[best] > Z_975 * error:
+    if not is_above_chance(pairs, best):
         return "No other pair of reviewers agrees beyond chance, so identical verdicts do not show a copy."
     return None
+
+
+def is_above_chance(pairs: ReviewerPairs, pair: int) -> bool:
+    """Whether the 95% interval of a pair's kappa is above 0."""
+    return bool(pairs.kappa[pair] > Z_975 * cluster_error(pairs.added_by_cluster(pair).kappa))
 
 
 def is_beyond_next_pair(groups: CopyGroups, members: IntArray) -> bool:
@@ -131,7 +136,7 @@ def share_estimate_of(pairs: ReviewerPairs, pair: int) -> Estimate:
 
 
 def why_copies_not_checked(groups: CopyGroups) -> list[NotChecked]:
-    if not has_enough(groups.pairs).any():
+    if not can_be_compared(groups.pairs).any():
         return [NotChecked((FlagKind.COPIES,), (), f"No two reviewers share {MIN_COMPARED} verdicts.")]
     why = why_not_comparable(groups) if groups.members else None
     return [] if why is None else [NotChecked((FlagKind.COPIES,), (), why)]
