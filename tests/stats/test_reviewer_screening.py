@@ -8,19 +8,12 @@ import pytest
 from evaluations.stats import reviewer_pairs
 from evaluations.stats.aspect_report import AspectMaterial
 from evaluations.stats.coding import AS_STORED, BOTH_BAD, FLIP, MISSING, SWAPPED, TIE, UNKNOWN, A, B, IntArray
+from evaluations.stats.reviewer_agreement import FEW_CLUSTERS, FEW_VARIED, NO_KAPPA, NO_OTHER_PAIRS, TOO_FEW_REVIEWERS
 from evaluations.stats.reviewer_flags import FlagKind, ReviewerFlag
 from evaluations.stats.reviewer_habits import NO_ORDERS, NO_TIMES
 from evaluations.stats.reviewer_kappas import kappas_of_all
 from evaluations.stats.reviewer_pairs import ReviewerPairs, pair_reviewers, weighted_kappas
-from evaluations.stats.reviewer_screening import (
-    FEW_CLUSTERS,
-    FEW_VARIED,
-    NO_KAPPA,
-    NO_OTHER_PAIRS,
-    TOO_FEW_REVIEWERS,
-    ReviewerScreening,
-    screen_reviewers,
-)
+from evaluations.stats.reviewer_screening import ReviewerScreening, screen_reviewers
 from evaluations.stats.shared_verdicts import gather_verdicts
 from evaluations.stats.votes import Votes
 
