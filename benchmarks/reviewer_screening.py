@@ -74,8 +74,8 @@ CASES: Mapping[str, Population] = {
     "A and B only, agreement .71, n 300": Population(2, 0.65, 300, bad=BAD, choices=SIDES),
     "A and B only, agreement .80, n 100": Population(2, 0.775, bad=BAD, choices=SIDES),
     "agreement .67, a third ties, n 100": Population(2, 0.71, bad=BAD, choices=EVEN),
-    "six aspects, agreement .66, n 50": Population(2, 0.67, 50, 6, BAD, TIES, sticky=0.2),
-    "six aspects, agreement .66, n 100": Population(2, 0.67, 100, 6, BAD, TIES, sticky=0.2),
+    "six aspects, agreement .65, n 50": Population(2, 0.67, 50, 6, BAD, TIES, sticky=0.2),
+    "six aspects, agreement .65, n 100": Population(2, 0.67, 100, 6, BAD, TIES, sticky=0.2),
     "six aspects, clusters of 4, n 100": Population(2, 0.67, 100, 6, BAD, TIES, in_cluster=4, sticky=0.2),
     "three of eight bad, agreement .71, n 100": Population(5, 0.65, bad=BAD, choices=SIDES),
     "three of eight bad, agreement .66, n 50": Population(5, 0.68, 50, bad=BAD, choices=TIES),
@@ -87,9 +87,9 @@ CASES: Mapping[str, Population] = {
     "agreement .89, 3 reviewers, n 50": Population(3, 0.90, 50),
     "agreement .89, 5 reviewers, n 100": Population(5, 0.90),
     "agreement .75, 3 reviewers, n 50": Population(3, 0.75, 50),
-    "agreement .66, 5 reviewers, n 100": Population(5, 0.62),
-    "agreement .66, 3 reviewers, six aspects, n 50": Population(3, 0.67, 50, 6, choices=TIES, sticky=0.2),
-    "agreement .66, 5 reviewers, six aspects, clusters of 5, n 300": Population(
+    "agreement .64, 5 reviewers, n 100": Population(5, 0.62),
+    "agreement .65, 3 reviewers, six aspects, n 50": Population(3, 0.67, 50, 6, choices=TIES, sticky=0.2),
+    "agreement .65, 5 reviewers, six aspects, clusters of 5, n 300": Population(
         5, 0.67, 300, 6, choices=TIES, in_cluster=5, sticky=0.4
     ),
     "agreement .51, 3 reviewers, n 50": Population(3, 0.4, 50),

@@ -39,15 +39,24 @@ NO_OTHER_PAIRS: Final = f"The other reviewers do not share {MIN_SHARED} verdicts
 
 @dataclass(frozen=True)
 class CheckedVerdicts:
-    """The verdicts of reviewers who share MIN_SHARED. ``names``, ``shared`` verdicts: of each reviewer number.
+    """The verdicts of reviewers who share MIN_SHARED. ``names``: of each reviewer number.
 
-    ``is_varied``: whether a reviewer has MIN_VARIED verdicts other than the most frequent choice.
+    ``choices``: how often each made each choice in shared verdicts, reviewers × choices.
     """
 
     verdicts: tuple[AspectVerdicts, ...]
     names: tuple[str, ...]
-    shared: IntArray
-    is_varied: BoolArray
+    choices: IntArray
+
+    @property
+    def shared(self) -> IntArray:
+        """How many verdicts each reviewer shares with somebody."""
+        return np.asarray(self.choices.sum(axis=1))
+
+    @property
+    def is_varied(self) -> BoolArray:
+        """Whether each reviewer has MIN_VARIED verdicts other than the most frequent choice."""
+        return np.asarray(self.shared - self.choices.max(axis=1, initial=0) >= MIN_VARIED)
 
 
 @dataclass(frozen=True)
@@ -74,12 +83,9 @@ class AgreementChecks:
 def checked_verdicts(
     verdicts: tuple[AspectVerdicts, ...], names: tuple[str, ...], choices: IntArray
 ) -> CheckedVerdicts:
-    """``choices``: how often each reviewer made each in shared verdicts, reviewers × choices."""
+    """``choices``: of all reviewers, as in `CheckedVerdicts`."""
     is_checked = choices.sum(axis=1) >= MIN_SHARED
-    counts = choices[is_checked]
-    shared = counts.sum(axis=1)
-    is_varied = shared - counts.max(axis=1, initial=0) >= MIN_VARIED
-    return CheckedVerdicts(verdicts_of(verdicts, is_checked), names_at(names, is_checked), shared, is_varied)
+    return CheckedVerdicts(verdicts_of(verdicts, is_checked), names_at(names, is_checked), choices[is_checked])
 
 
 def names_at(names: Sequence[str], selected: BoolArray) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from evaluations.stats.cluster_totals import narrow_codes, number_clusters
 from evaluations.stats.coding import MISSING, SWAPPED, B, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import bessel_factor, wilson_from_variance
 from evaluations.stats.estimates import Estimate
+from evaluations.stats.reviewer_agreement import CheckedVerdicts
 from evaluations.stats.reviewer_flags import FlagKind, NotChecked, ReviewerFlag, format_percent_reached
 from evaluations.stats.reviewer_pairs import MIN_SHARED
 from evaluations.stats.shared_verdicts import AspectVerdicts, count_shared_choices, is_shared
@@ -36,16 +37,15 @@ class OwnEntries:
     cluster: IntArray
 
 
-def flag_one_sided(
-    verdicts: Sequence[AspectVerdicts], positions: Sequence[AspectVerdicts], names: Sequence[str]
-) -> list[ReviewerFlag]:
+def flag_one_sided(checked: CheckedVerdicts, positions: Sequence[AspectVerdicts]) -> list[ReviewerFlag]:
     """One flag for each reviewer who chooses one option, or one position, nearly always, unlike the others.
 
     ``positions``: the verdicts `by_position`.
     """
-    flags = find_one_sided(verdicts, names, CHOICE_WORDS)
+    flags = find_one_sided(checked, CHOICE_WORDS)
     flagged = {flag.reviewers for flag in flags}
-    of_position = find_one_sided(positions, names, POSITION_WORDS)
+    counts = count_shared_choices(positions, len(checked.names))
+    of_position = find_one_sided(CheckedVerdicts(tuple(positions), checked.names, counts), POSITION_WORDS)
     return flags + [flag for flag in of_position if flag.reviewers not in flagged]
 
 
@@ -56,32 +56,28 @@ def by_position(aspect: AspectVerdicts) -> AspectVerdicts:
     return AspectVerdicts(aspect.design, np.where(has_position, choice ^ shown, np.int8(MISSING)), shown)
 
 
-def find_one_sided(
-    verdicts: Sequence[AspectVerdicts], names: Sequence[str], words: Sequence[str]
-) -> list[ReviewerFlag]:
-    counts = count_shared_choices(verdicts, len(names))
-    n = counts.sum(axis=1, keepdims=True)
-    candidates = np.argwhere((n >= MIN_SHARED) & (counts >= ALWAYS * n))
-    flags = (flag_if_one_sided(verdicts, reviewer, code, names, words) for reviewer, code in candidates.tolist())
+def find_one_sided(checked: CheckedVerdicts, words: Sequence[str]) -> list[ReviewerFlag]:
+    n = checked.shared[:, None]
+    candidates = np.argwhere((n >= MIN_SHARED) & (checked.choices >= ALWAYS * n))
+    flags = (flag_if_one_sided(checked, reviewer, code, words[code]) for reviewer, code in candidates.tolist())
     return [flag for flag in flags if flag is not None]
 
 
-def flag_if_one_sided(
-    verdicts: Iterable[AspectVerdicts], reviewer: int, code: int, names: Sequence[str], words: Sequence[str]
-) -> ReviewerFlag | None:
-    parts = [own_entries(aspect, reviewer, code) for aspect in verdicts]
+def flag_if_one_sided(checked: CheckedVerdicts, reviewer: int, code: int, choice_in_words: str) -> ReviewerFlag | None:
+    parts = [own_entries(aspect, reviewer, code) for aspect in checked.verdicts]
     own = share_by_cluster(
         np.concatenate([part.has_code for part in parts]), np.concatenate([part.cluster for part in parts])
     )
     others = float(np.concatenate([part.others for part in parts]).mean())
     if others >= OTHERS_BELOW or own.value is None or own.ci95 is None or own.ci95[0] <= others:
         return None
+    name = checked.names[reviewer]
     sentence = (
-        f"{names[reviewer]} chose {words[code]} in {format_percent_reached(own.value)} of {own.n:,} verdicts."
+        f"{name} chose {choice_in_words} in {format_percent_reached(own.value)} of {own.n:,} verdicts."
         f" On the same ones, the others did in {others * 100:.0f}%."
     )
     of_others = Estimate(others, own.n).without_interval(NO_CI)
-    return ReviewerFlag(FlagKind.ONE_SIDED, (names[reviewer],), sentence, own, of_others)
+    return ReviewerFlag(FlagKind.ONE_SIDED, (name,), sentence, own, of_others)
 
 
 def own_entries(aspect: AspectVerdicts, reviewer: int, code: int) -> OwnEntries:

@@ -134,8 +134,9 @@ def kappas_of_all(pairs: ReviewerPairs) -> RemainingKappas:
         pairs.square(pairs.kappa),
         pairs.shared_by_cluster(),
     )
-    for reviewer, own in enumerate(added):
+    has_kappa = np.isfinite(kappa).any(axis=1)
+    for reviewer in np.flatnonzero(has_kappa).tolist():
         for facing in pairs.influences_of(reviewer):
-            own += np.bincount(facing.cluster, facing.influence, pairs.clusters)
-    shared[~np.isfinite(kappa).any(axis=1)] = 0.0
+            added[reviewer] += np.bincount(facing.cluster, facing.influence, pairs.clusters)
+    shared[~has_kappa] = 0.0
     return RemainingKappas(pairs, kappa, added, shared)

@@ -90,7 +90,7 @@ def screen_reviewers(materials: Mapping[str, AspectMaterial]) -> ReviewerScreeni
         flags=(
             *agreement.copies,
             *(flag_agreement(removal, checked.names) for removal in agreement.removals),
-            *flag_one_sided(checked.verdicts, positions, checked.names),
+            *flag_one_sided(checked, positions),
             *flag_too_fast(times, names),
         ),
         note=note_on_two(agreement.remaining, checked.names),

@@ -129,7 +129,8 @@ def count_shared_choices(verdicts: Iterable[AspectVerdicts], reviewers: int) -> 
     counts = np.zeros(reviewers * CHOICES, dtype=np.int64)
     for aspect in verdicts:
         shared = is_shared(aspect.design, aspect.choice)
-        cell = aspect.design.rater[shared].astype(np.int64) * CHOICES + aspect.choice[shared]
+        cell = aspect.design.rater * np.int64(CHOICES) + aspect.choice
+        cell = cell if shared.all() else cell[shared]
         counts += np.bincount(cell, minlength=len(counts))
     return counts.reshape(reviewers, CHOICES)
 
