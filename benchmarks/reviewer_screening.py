@@ -28,11 +28,11 @@ from evaluations.stats.reviewer_flags import FlagKind, ReviewerFlag
 from evaluations.stats.reviewer_screening import screen_reviewers
 from evaluations.stats.votes import Votes
 
-SEED, TUNING_SEED = 34, 777
+SEED, TUNING_SEED = 2_034, 777
 COPIES_WITH = 0.99  # the probability that a copycat copies; else the verdict is its own
 BAD = ("copycat", "random", "inverting")
-SIDES, FEW_TIES, TIES, EVEN = (0.5, 0.5, 0.0), (0.45, 0.45, 0.1), (0.4, 0.4, 0.2), (1 / 3, 1 / 3, 1 / 3)
-SKEWED = (0.88, 0.08, 0.04)
+SIDES, FEW_TIES, TIES, EVEN = (0.55, 0.45, 0.0), (0.46, 0.42, 0.12), (0.42, 0.36, 0.22), (1 / 3, 1 / 3, 1 / 3)
+SKEWED = (0.86, 0.1, 0.04)
 
 
 @dataclass(frozen=True)
@@ -67,56 +67,56 @@ class Population:
 
 
 CASES: Mapping[str, Population] = {
-    "three of five bad, n 50": Population(2, 0.78, 50, bad=BAD),
-    "three of five bad, n 100": Population(2, 0.78, bad=BAD),
-    "three of five bad, n 300": Population(2, 0.78, 300, bad=BAD),
-    "A and B only, agreement .71, n 100": Population(2, 0.65, bad=BAD, choices=SIDES),
-    "A and B only, agreement .71, n 300": Population(2, 0.65, 300, bad=BAD, choices=SIDES),
-    "A and B only, agreement .80, n 100": Population(2, 0.775, bad=BAD, choices=SIDES),
-    "agreement .67, a third ties, n 100": Population(2, 0.71, bad=BAD, choices=EVEN),
-    "six aspects, agreement .65, n 50": Population(2, 0.67, 50, 6, BAD, TIES, sticky=0.2),
-    "six aspects, agreement .65, n 100": Population(2, 0.67, 100, 6, BAD, TIES, sticky=0.2),
-    "six aspects, clusters of 4, n 100": Population(2, 0.67, 100, 6, BAD, TIES, in_cluster=4, sticky=0.2),
-    "three of eight bad, agreement .71, n 100": Population(5, 0.65, bad=BAD, choices=SIDES),
-    "three of eight bad, agreement .66, n 50": Population(5, 0.68, 50, bad=BAD, choices=TIES),
-    "agreement .95, 3 reviewers, n 50": Population(3, 0.959, 50),
-    "agreement .95, 3 reviewers, n 100": Population(3, 0.959),
-    "agreement .95, 8 reviewers, n 300": Population(8, 0.959, 300),
-    "agreement .98, 3 reviewers, n 100": Population(3, 0.983),
-    "agreement .98, 2 reviewers and 2 random": Population(2, 0.983, bad=("random", "random")),
-    "agreement .89, 3 reviewers, n 50": Population(3, 0.90, 50),
-    "agreement .89, 5 reviewers, n 100": Population(5, 0.90),
-    "agreement .75, 3 reviewers, n 50": Population(3, 0.75, 50),
-    "agreement .64, 5 reviewers, n 100": Population(5, 0.62),
-    "agreement .65, 3 reviewers, six aspects, n 50": Population(3, 0.67, 50, 6, choices=TIES, sticky=0.2),
-    "agreement .65, 5 reviewers, six aspects, clusters of 5, n 300": Population(
-        5, 0.67, 300, 6, choices=TIES, in_cluster=5, sticky=0.4
+    "three of five bad, n 50": Population(2, 0.77, 50, bad=BAD),
+    "three of five bad, n 100": Population(2, 0.77, bad=BAD),
+    "three of five bad, n 300": Population(2, 0.77, 300, bad=BAD),
+    "A and B only, kappa .44, n 100": Population(2, 0.66, bad=BAD, choices=SIDES),
+    "A and B only, kappa .44, n 300": Population(2, 0.66, 300, bad=BAD, choices=SIDES),
+    "A and B only, kappa .61, n 100": Population(2, 0.78, bad=BAD, choices=SIDES),
+    "a third ties, kappa .52, n 100": Population(2, 0.72, bad=BAD, choices=EVEN),
+    "six aspects, kappa .46, n 50": Population(2, 0.68, 50, 6, BAD, TIES, sticky=0.25),
+    "six aspects, kappa .46, n 100": Population(2, 0.68, 100, 6, BAD, TIES, sticky=0.25),
+    "six aspects, clusters of 5, kappa .46, n 100": Population(2, 0.68, 100, 6, BAD, TIES, 5, sticky=0.25),
+    "three of eight bad, kappa .44, n 100": Population(5, 0.66, bad=BAD, choices=SIDES),
+    "three of eight bad, kappa .48, n 50": Population(5, 0.69, 50, bad=BAD, choices=TIES),
+    "honest, kappa .92, 3 reviewers, n 50": Population(3, 0.96, 50, choices=TIES),
+    "honest, kappa .92, 3 reviewers, n 100": Population(3, 0.96, choices=TIES),
+    "honest, kappa .92, 8 reviewers, n 300": Population(8, 0.96, 300, choices=TIES),
+    "honest, kappa .97, 3 reviewers, n 100": Population(3, 0.985, choices=TIES),
+    "kappa .97, 2 reviewers and 2 random": Population(2, 0.985, bad=("random", "random"), choices=TIES),
+    "honest, kappa .83, 3 reviewers, n 50": Population(3, 0.91, 50),
+    "honest, kappa .83, 5 reviewers, n 100": Population(5, 0.91),
+    "honest, kappa .58, 3 reviewers, n 50": Population(3, 0.76, 50),
+    "honest, kappa .40, 5 reviewers, n 100": Population(5, 0.63),
+    "honest, kappa .46, 3 reviewers, six aspects, n 50": Population(3, 0.68, 50, 6, choices=TIES, sticky=0.25),
+    "honest, kappa .46, 5 reviewers, six aspects, clusters of 4, n 300": Population(
+        5, 0.68, 300, 6, choices=TIES, in_cluster=4, sticky=0.35
     ),
-    "agreement .51, 3 reviewers, n 50": Population(3, 0.4, 50),
-    "agreement .51, 5 reviewers, n 100": Population(5, 0.4),
-    "agreement .46, 3 reviewers, n 100": Population(3, 0.28),
-    "agreement .46, 8 reviewers, n 300": Population(8, 0.28, 300),
-    "agreement by chance, 5 reviewers, n 100": Population(5, 0.0),
-    "A in 88%, 3 reviewers, n 50": Population(3, 0.65, 50, choices=SKEWED),
-    "A in 88%, 5 reviewers, n 100": Population(5, 0.65, choices=SKEWED),
-    "A in 79%, 5 reviewers, n 50": Population(5, 0.6, 50, choices=(0.79, 0.14, 0.07)),
-    "24 comparisons, 4 reviewers, six aspects": Population(4, 0.5, 24, 6, sticky=0.5),
-    "16 clusters of 20, 4 reviewers": Population(4, 0.55, 320, in_cluster=20, shared=0.6, sticky=0.4),
-    "reviewers of unequal skill, 5 reviewers, n 100": Population(5, 0.7, spread=0.2),
+    "honest, kappa .17, 3 reviewers, n 50": Population(3, 0.41, 50),
+    "honest, kappa .17, 5 reviewers, n 100": Population(5, 0.41),
+    "honest, kappa .07, 3 reviewers, n 100": Population(3, 0.27),
+    "honest, kappa .07, 8 reviewers, n 300": Population(8, 0.27, 300),
+    "honest, kappa 0, 5 reviewers, n 100": Population(5, 0.0, choices=TIES),
+    "honest, A in 86%, 3 reviewers, n 50": Population(3, 0.64, 50, choices=SKEWED),
+    "honest, A in 86%, 5 reviewers, n 100": Population(5, 0.64, choices=SKEWED),
+    "honest, A in 78%, 5 reviewers, n 50": Population(5, 0.62, 50, choices=(0.78, 0.15, 0.07)),
+    "honest, 26 comparisons, 4 reviewers, six aspects": Population(4, 0.52, 26, 6, sticky=0.45),
+    "honest, 18 clusters of 15, 4 reviewers": Population(4, 0.57, 270, in_cluster=15, shared=0.6, sticky=0.35),
+    "honest, unequal skill, 5 reviewers, n 100": Population(5, 0.72, spread=0.2),
 }
 TUNING: Mapping[str, Population] = {
     **{
         f"knows {knows}, {choices}": Population(2, knows, bad=BAD, choices=choices)
         for knows in (0.65, 0.75, 0.85)
-        for choices in (SIDES, (0.44, 0.44, 0.12), EVEN)
+        for choices in ((0.5, 0.5, 0.0), (0.44, 0.44, 0.12), EVEN)
     },
     **{
         f"{honest} honest, knows {knows}": Population(honest, knows, 70, choices=(0.45, 0.4, 0.15))
         for honest in (3, 5, 8)
         for knows in (0.15, 0.3, 0.45, 0.6)
     },
-    "six aspects": Population(2, 0.6, 100, 6, BAD, SIDES, sticky=0.3),
-    "unequal skill": Population(5, 0.65, choices=SIDES, spread=0.2),
+    "six aspects": Population(2, 0.6, 100, 6, BAD, (0.5, 0.5, 0.0), sticky=0.3),
+    "unequal skill": Population(5, 0.65, choices=(0.5, 0.5, 0.0), spread=0.2),
     "A in 90%": Population(3, 0.6, 60, choices=(0.9, 0.07, 0.03)),
     "A in 92%": Population(5, 0.7, 80, choices=(0.92, 0.06, 0.02)),
     "25 comparisons": Population(4, 0.5, 25, choices=EVEN),
