@@ -32,6 +32,7 @@ SMALLEST = {
     "ranking": "--candidates 50",
     "report": "--comparisons 60",
     "review_speed": "--comparisons 60 --times 2 --people 2 --think 0.1",
+    "reviewer_screening": "--replicates 1",
     "slow_connections": "--server ours --seconds 0.3 --requests 2",
     "storing_cost": "--at-once 8 --calls 16",
 }
