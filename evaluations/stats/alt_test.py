@@ -167,13 +167,17 @@ class AltTestAtEpsilon:
 
 @dataclass(frozen=True)
 class AltTest:
-    """``rho``: the judge's advantage, averaged over people. ``why``: the reason where there are too few people."""
+    """``rho``: the judge's advantage, averaged over people. ``why``: the reason where there are too few people.
+
+    ``caution``: why it must not be read, although it was computed.
+    """
 
     why: str | None
     annotators: tuple[Annotator, ...]
     rho: Estimate
     default: str
     by_skill: dict[str, AltTestAtEpsilon]
+    caution: str | None = None
 
 
 def alt_test(advantage: Advantage, names: Sequence[str], items: str = "comparisons") -> AltTest:

@@ -1,7 +1,7 @@
 """The whole report in the shape in which it is printed as JSON."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from evaluations.domain.json_values import JsonDict
@@ -10,6 +10,7 @@ from evaluations.stats.aspect_facts import AspectFacts, count_aspect_facts
 from evaluations.stats.aspect_report import AspectMaterial, AspectReport, aspect_reports, share_rating_designs
 from evaluations.stats.bias.board import BiasBoard
 from evaluations.stats.confidence_calibration import ConfidenceCalibration
+from evaluations.stats.decisions.breakdowns import AgreementBreakdowns, break_down_agreement
 from evaluations.stats.decisions.judges import decide_judges
 from evaluations.stats.decisions.leaders import Leader, find_leaders
 from evaluations.stats.decisions.results import Decision
@@ -29,6 +30,8 @@ from evaluations.stats.report_parts import (
     people_part,
     wins_part,
 )
+from evaluations.stats.reviewer_flags import describe_open_flags
+from evaluations.stats.reviewer_screening import ReviewerScreening, screen_reviewers
 from evaluations.stats.rule_descriptions import describe_rules
 from evaluations.stats.score_report import AspectScores, ScoreReport, score_report
 from evaluations.stats.simultaneous_intervals import SimultaneousDifference, simultaneous_intervals
@@ -50,7 +53,8 @@ class Report:
     ``names``: of the aspects in this report, by key. ``no_verdicts``: names of the aspects without any verdict.
     ``unanswered``: by name of each judge without any answer, a sentence on its calls. ``parts``: the parts that were
     requested; the fields of the others are empty. Parts are by aspect key; ``bias`` and ``simultaneous`` then by judge,
-    ``leaders`` too, ``decisions`` and ``coverage`` by judge.
+    ``leaders`` too, ``decisions``, ``breakdowns`` and ``coverage`` by
+    judge. ``screening``: of the reviewers whose votes count.
     """
 
     evaluation: str
@@ -66,8 +70,10 @@ class Report:
     aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     leaders: Mapping[str, Mapping[str, Leader]] = field(default_factory=dict)
+    screening: ReviewerScreening | None = None
     coverage: Mapping[str, JudgeCoverage] = field(default_factory=dict)
     aspects: Mapping[str, AspectReport] = field(default_factory=dict)
+    breakdowns: Mapping[str, AgreementBreakdowns] = field(default_factory=dict)
     simultaneous: Mapping[str, Mapping[str, SimultaneousDifference]] = field(default_factory=dict)
     bias: Mapping[str, Mapping[str, BiasBoard]] = field(default_factory=dict)
     wins: Mapping[str, Wins] = field(default_factory=dict)
@@ -83,6 +89,7 @@ class Report:
 # Label budgets start from the present agreement.
 ALL_OF_AGREEMENT: Final = frozenset({ReportPart.AGREEMENT, ReportPart.METHODOLOGY})
 NEED_AGREEMENT: Final = ALL_OF_AGREEMENT | {ReportPart.PEOPLE}
+NEED_SCREENING: Final = frozenset({ReportPart.DECISIONS, ReportPart.PEOPLE})
 NEED_SHARED_DESIGNS: Final = NEED_AGREEMENT | {ReportPart.DECISIONS}
 # Each page of these shows one aspect.
 BY_ASPECT: Final = (ReportPart.BIAS, ReportPart.WINS, ReportPart.PEOPLE)
@@ -122,8 +129,13 @@ def full_report(
     aspects, differences = aspect_reports(in_full, rules, compared=compared) if requested & NEED_AGREEMENT else ({}, {})
     claims = claims_by_aspect(simultaneous_intervals(differences), aspects)
     clusters = int(study.items.cluster.max(initial=-1)) + 1
+    screening = screen_reviewers(kept) if requested & NEED_SCREENING else None
+    caution = describe_open_flags(screening, study.kept_reviewers)
     decided = kept if ReportPart.DECISIONS in requested else {}
-    decisions = decide_judges(decided, study.items, study.families, study.bars, study.judges)
+    decisions = {
+        name: replace(decision, provisional=caution)
+        for name, decision in decide_judges(decided, study.items, study.families, study.bars, study.judges).items()
+    }
     return Report(
         evaluation=evaluation,
         comparisons=len(study.items),
@@ -140,14 +152,16 @@ def full_report(
         aspects_by_part=by_part,
         decisions=decisions,
         leaders=find_leaders(decided, study.matches, rules) if decided else {},
+        screening=screening,
         coverage={name: decision.coverage for name, decision in decisions.items()},
         aspects=aspects,
+        breakdowns=break_down_agreement(kept, study.items) if compared else {},
         simultaneous=claims,
         bias=bias_boards(bias, study, rules, len(by_part.get(ReportPart.BIAS.value, ()))),
         wins={
             key: wins_part(material, study, rules, len(by_part[ReportPart.WINS.value])) for key, material in won.items()
         },
-        people={key: people_part(material, study, rules, aspects[key]) for key, material in people.items()},
+        people={key: people_part(material, study, rules, aspects[key], caution) for key, material in people.items()},
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
         confidence={key: confidence_part(kept[key], study, rules, by_judge) for key, by_judge in weights.items()},
         scores={key: score_report(aspect_scores, all_pairs=rules.all_pairs) for key, aspect_scores in scores.items()}
@@ -167,7 +181,7 @@ def read_materials(
     """The facts of every aspect, and the material of those that these parts need, mostly a single one for a page."""
     facts: dict[str, AspectFacts] = {}
     kept: dict[str, AspectMaterial] = {}
-    of_all = aspect is None or not set(parts) <= set(BY_ASPECT)
+    of_all = aspect is None or not set(parts) <= set(BY_ASPECT) or not NEED_SCREENING.isdisjoint(parts)
     without_content = set(parts)
     for key, material in materials:
         facts[key] = count_aspect_facts(material)

@@ -1,7 +1,7 @@
 """The parts of a report other than agreement, aspect by aspect."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Final
@@ -38,13 +38,14 @@ from evaluations.stats.wins import Wins, estimate_wins
 class StudyMaterial:
     """Data shared by all aspects. ``families``: by judge name, empty if not set. ``judges``: how many claims cover.
 
-    ``bars``: those of decisions.
+    ``bars``: those of decisions. ``kept_reviewers``: those whom the owner keeps although screening flags them.
     """
 
     items: Items
     families: Mapping[str, str]
     judges: int = 0
     bars: DecisionBars = DEFAULT_BARS
+    kept_reviewers: frozenset[str] = frozenset()
 
     @cached_property
     def matches(self) -> Matches:
@@ -85,15 +86,20 @@ class JudgeWeights:
 
 
 def people_part(
-    material: AspectMaterial, study: StudyMaterial, rules: ReportRules, agreement: AspectReport
+    material: AspectMaterial,
+    study: StudyMaterial,
+    rules: ReportRules,
+    agreement: AspectReport,
+    caution: str | None = None,
 ) -> AspectPeople:
+    """``caution``: why the alternative annotator test must not be read."""
     votes = make_poll(material.people, material.cluster)
     people = person_votes(votes)
     judges = {judge.name: judge.consolidated.choice[votes.items] for judge in material.answering}
     return AspectPeople(
         reviewers=reviewer_statistics(people, material.names, judges, material.split_rule(rules), material.active_ms),
         timeline=agreement_timeline(people, material.days, judges),
-        alt_tests=judge_alt_tests(material, study),
+        alt_tests={name: replace(test, caution=caution) for name, test in judge_alt_tests(material, study).items()},
         budgets=judge_budgets(material, study, rules, agreement),
     )
 

@@ -9,6 +9,7 @@ from django.template import Context
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from evaluations.stats.decisions.breakdowns import AgreementBreakdown, AgreementBreakdowns
 from evaluations.templatetags.intervals import HasInterval
 from evaluations.templatetags.numbers import decimal
 from evaluations.templatetags.remarks import Remarks
@@ -189,6 +190,12 @@ def address(path: str, query: Mapping[str, list[str]]) -> str:
 def without(context: Context, query: Mapping[str, list[str]]) -> str:
     """The address of this page with this query alone."""
     return address(context["path"], query)
+
+
+@register.filter
+def breakdown_tables(of_judge: AgreementBreakdowns) -> list[tuple[str, AgreementBreakdown, bool]]:
+    """Each breakdown with its heading, and whether its groups are pairs of models."""
+    return [("by category", of_judge.by_category, False), ("by pair of models", of_judge.by_pair, True)]
 
 
 @register.filter

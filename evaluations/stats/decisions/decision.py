@@ -29,7 +29,7 @@ from evaluations.stats.decisions.contrasts import (
     step_down,
 )
 from evaluations.stats.decisions.gauges import Gauges
-from evaluations.stats.decisions.results import AgreementLevels, AspectDecision, Decision
+from evaluations.stats.decisions.results import NO_TWO_REVIEWS, AgreementLevels, AspectDecision, Decision
 from evaluations.stats.decisions.sentences import (
     decision_headline,
     decision_sentence,
@@ -45,7 +45,6 @@ FEW: Final = 50
 ROUND_TO: Final = 10
 MOST_ITEMS: Final = 100_000
 UNDECIDED: Final = (Outcome.NOT_ENOUGH_DATA, Outcome.SPOT_CHECKS)
-NO_TWO_REVIEWS: Final = "No comparison has a verdict of the judge and two reviews."
 
 
 @dataclass(frozen=True)

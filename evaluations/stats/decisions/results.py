@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from evaluations.domain.decisions import AspectOutcome, DecisionBars, Outcome
 from evaluations.stats.decisions.gauges import Gauges
 from evaluations.stats.decisions.spot_checks import SpotChecks
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.judge_verdicts import JudgeCoverage
+
+NO_TWO_REVIEWS: Final = "No comparison has a verdict of the judge and two reviews."
 
 
 @dataclass(frozen=True)
