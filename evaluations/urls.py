@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/overview/results", overview.evaluation_results, name="evaluation_results"),
     path("e/<slug:slug>/overview/checklist", overview.checklist, name="checklist"),
     path("e/<slug:slug>/settings", evaluation_settings.evaluation_settings, name="evaluation_settings"),
+    path("e/<slug:slug>/settings/decisions", evaluation_settings.evaluation_decisions, name="evaluation_decisions"),
     path("e/<slug:slug>/settings/archive", evaluation_settings.evaluation_archive, name="evaluation_archive"),
     path("e/<slug:slug>/settings/restore", evaluation_settings.evaluation_restore, name="evaluation_restore"),
     path("e/<slug:slug>/settings/delete", overview.evaluation_delete, name="evaluation_delete"),

@@ -76,6 +76,13 @@ VERB_TEXTS: Final[Mapping[str, str]] = {
 
 FIELD_TEXTS: Final[Mapping[str, str]] = {
     "archived_at": "archived",
+    "bar_aspect": "margin on one aspect",
+    "bar_bias": "bias effect",
+    "bar_failures": "failed calls",
+    "bar_half_width": "spot-check precision",
+    "bar_inconsistency": "order inconsistency",
+    "bar_stand_in": "stand-in margin",
+    "bar_unreliable": "not reliable below",
     "for": "account",
     "guidelines_changed_at": "guidelines changed",
     "label_policy": "label source",

@@ -14,6 +14,7 @@ SAME: Final = {
     "evaluation": "get_evaluation",
     "evaluation_results": "get_report",
     "evaluation_settings": "get_settings change_settings",
+    "evaluation_decisions": "get_decision_bars change_decision_bars",
     "evaluation_archive": "archive_evaluation",
     "evaluation_restore": "restore_evaluation",
     "evaluation_delete": "delete_evaluation",
