@@ -17,6 +17,7 @@ from evaluations.api.serializers import serialize_user
 from evaluations.domain.choices import Choice
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules
+from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import RaterKind, Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
@@ -194,7 +195,7 @@ def serialize_reviewer(rater: Rater) -> ScreenedReviewerOut:
     return ScreenedReviewerOut(
         id=rater.pk,
         name=rater.name,
-        choice=rater.screening_choice,
+        choice=ScreeningChoice(rater.screening_choice) if rater.screening_choice else "",
         chosen_at=rater.screening_chosen_at,
         chosen_by=serialize_user(chosen_by) if chosen_by else None,
     )
