@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/overview/results", overview.evaluation_results, name="evaluation_results"),
     path("e/<slug:slug>/overview/checklist", overview.checklist, name="checklist"),
     path("e/<slug:slug>/settings", evaluation_settings.evaluation_settings, name="evaluation_settings"),
+    path("e/<slug:slug>/settings/decisions", evaluation_settings.evaluation_decisions, name="evaluation_decisions"),
     path("e/<slug:slug>/settings/archive", evaluation_settings.evaluation_archive, name="evaluation_archive"),
     path("e/<slug:slug>/settings/restore", evaluation_settings.evaluation_restore, name="evaluation_restore"),
     path("e/<slug:slug>/settings/delete", overview.evaluation_delete, name="evaluation_delete"),
@@ -200,6 +201,7 @@ urlpatterns: list[URLPattern] = [
     path("e/<slug:slug>/results", reports.report, name="report"),
     path("e/<slug:slug>/results/<slug:part>", reports.report, name="report_part"),
     path("e/<slug:slug>/results/plots/<slug:name>/file", reports.report_plot, name="report_plot"),
+    path("e/<slug:slug>/results/reviewers/<int:pk>/screening", reports.reviewer_screening, name="reviewer_screening"),
     # judges, and where they are asked
     path("endpoints", endpoints.endpoints, name="endpoints"),
     path("endpoints/new", endpoints.endpoint_new, name="endpoint_new"),

@@ -225,6 +225,7 @@ class CellForm(forms.Form):
     candidate_1 = forms.CharField(max_length=200, required=False)
     candidate_2 = forms.CharField(max_length=200, required=False)
     reviewer = forms.Field(required=False, widget=forms.MultipleHiddenInput)
+    with_excluded = forms.BooleanField(required=False)
 
     def rules(self) -> ReportRules:
         cleaned = self.cleaned_data
@@ -236,6 +237,7 @@ class CellForm(forms.Form):
             where=candidate_conditions(cleaned["candidate_1"], cleaned["candidate_2"]),
             split_rule=SplitRule(cleaned["split_rule"] or SplitRule.TIE),
             failed=FailedRule(cleaned["failed"] or FailedRule.EXCLUDE),
+            with_excluded=cleaned["with_excluded"],
         )
 
 

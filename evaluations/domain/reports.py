@@ -66,7 +66,8 @@ class ReportRules:
 
     ``judges`` and ``reviewers``: names; empty for all. ``since`` and ``until``: the first and the last day on which
     reviewers' votes count. ``saved_filter``: comparisons must also match it. ``part``: the only part of the
-    evaluation's split. ``all_pairs``: report every pair of reviewers, however many there are.
+    evaluation's split. ``all_pairs``: report every pair of reviewers, however many there are. ``with_excluded``: count
+    reviewers whom the owner excluded, too.
     """
 
     raters: str = "*"
@@ -82,6 +83,15 @@ class ReportRules:
     split_rule: SplitRule = SplitRule.TIE
     failed: FailedRule = FailedRule.EXCLUDE
     all_pairs: bool = False
+    with_excluded: bool = False
+
+
+@dataclass(frozen=True)
+class ExcludedReviewer:
+    """A reviewer whom the owner excluded from results, and the day of it in UTC."""
+
+    name: str
+    day: date
 
 
 def candidate_conditions(first: str, second: str) -> tuple[tuple[str, str], ...]:

@@ -32,6 +32,13 @@ class ReviewState(StrEnum):
 SAVED_REVIEW_STATES: Final = (ReviewState.FIRST, ReviewState.FINAL)
 
 
+class ScreeningChoice(StrEnum):
+    """What the owner decided on a reviewer whose votes look careless."""
+
+    KEEP = "keep"
+    EXCLUDE = "exclude"
+
+
 class DifferenceReason(StrEnum):
     """Why a person differs from the judge or from other people."""
 

@@ -1,7 +1,7 @@
-"""API operations on the settings, guidelines and model families of an evaluation."""
+"""API operations on the settings, bars of decisions, guidelines and model families of an evaluation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TypeVar
 
 from django.db.models import Model, QuerySet
@@ -16,6 +16,8 @@ from evaluations.domain.roles import Scope
 from evaluations.evaluation_settings import services as settings_services
 from evaluations.evaluation_settings.schemas import (
     CandidatePatch,
+    DecisionBarsOut,
+    DecisionBarsPatch,
     EvaluationSettingsOut,
     EvaluationSettingsPatch,
     FamiliesOut,
@@ -24,11 +26,18 @@ from evaluations.evaluation_settings.schemas import (
     GuidelinesOut,
 )
 from evaluations.evaluation_settings.selectors import (
+    get_bars_set_at,
     list_candidates_and_judges,
     list_review_rubrics,
     list_showable_judges,
 )
-from evaluations.evaluation_settings.services import read_settings, rename_candidates, set_families
+from evaluations.evaluation_settings.services import (
+    change_bars,
+    read_bars,
+    read_settings,
+    rename_candidates,
+    set_families,
+)
 from evaluations.models.comparisons import Candidate
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
@@ -67,6 +76,28 @@ def find_sent_row(rows: QuerySet[R], pk: int, field: str) -> R:
 def serialize_settings(evaluation: Evaluation) -> EvaluationSettingsOut:
     chosen = {"review_rubric": evaluation.review_rubric_id, "shown_judge": evaluation.shown_judge_id}
     return serialize_row(EvaluationSettingsOut, evaluation, **chosen)
+
+
+@operations.get_one("/evaluations/{slug:slug}/decision-bars", Scope.READ, DecisionBarsOut)
+def get_decision_bars(request: AuthenticatedRequest, slug: str) -> DecisionBarsOut:
+    """Get the bars of decisions on judges, if you may change them."""
+    return serialize_bars(require_evaluation(request.user, slug, Action.MANAGE))
+
+
+@operations.change("/evaluations/{slug:slug}/decision-bars", Scope.ADMIN, DecisionBarsOut)
+def change_decision_bars(request: AuthenticatedRequest, slug: str, body: DecisionBarsPatch) -> DecisionBarsOut:
+    """Change the bars. A change after somebody looked at decisions is printed with every decision."""
+    evaluation = require_evaluation(request.user, slug, Action.MANAGE)
+    bars = replace(read_bars(evaluation), **body.sent_values())
+    return serialize_bars(change_bars(evaluation, bars, user=request.user))
+
+
+def serialize_bars(evaluation: Evaluation) -> DecisionBarsOut:
+    return DecisionBarsOut(
+        **asdict(read_bars(evaluation)),
+        set_at=get_bars_set_at(evaluation),
+        results_seen_at=evaluation.results_seen_at,
+    )
 
 
 @operations.get_one("/evaluations/{slug:slug}/guidelines", Scope.READ, GuidelinesOut)

@@ -1,6 +1,8 @@
-"""Forms of an evaluation's settings and model families."""
+"""Forms of an evaluation's settings, bars of decisions and model families."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
 
 from django import forms
 from django.db.models import Model, QuerySet
@@ -8,9 +10,11 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 
 from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.decisions import DecisionBars
 from evaluations.domain.reviews import NameReveal, Reveal
 from evaluations.evaluation_settings.selectors import list_review_rubrics, list_showable_judges
 from evaluations.evaluation_settings.services import (
+    BAR_LABELS,
     MAX_RESERVATION_MINUTES,
     MAX_REVIEWS_WANTED,
     SETTINGS_COLUMNS,
@@ -115,6 +119,55 @@ class SettingsForm(forms.Form):
 
     def settings(self) -> EvaluationSettings:
         return EvaluationSettings(**self.cleaned_data)
+
+
+class PercentField(forms.DecimalField):
+    """A share of 1, entered and shown in percent or points."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=0, max_value=100, **options)
+
+    def prepare_value(self, value: object) -> object:
+        return f"{round(100 * value, 6):.10g}" if isinstance(value, float) else value
+
+    def clean(self, value: object) -> float:
+        return float(super().clean(value) / 100)
+
+
+BAR_UNITS: Final = {"failures": "%", "inconsistency": "%", "half_width": "± points"}
+BAR_HINTS: Final = {
+    "stand_in": "How far below reviewers’ own agreement a judge may be and still stand in.",
+    "aspect": "The same for a single aspect.",
+    "unreliable": "From this far below reviewers’ own agreement, a judge is not reliable.",
+    "failures": "The largest share of calls without an answer.",
+    "inconsistency": "The largest share of comparisons on which the two orders disagree.",
+    "bias": "The largest effect of position, length or own model family.",
+    "half_width": "How precisely spot checks estimate a win rate.",
+}
+
+
+class BarsForm(forms.Form):
+    """A field for each bar of decisions, by the names of `DecisionBars`."""
+
+    def __init__(self, data: QueryDict | None, *, bars: DecisionBars) -> None:
+        super().__init__(data, initial=asdict(bars))
+        for name, label in BAR_LABELS.items():
+            unit = BAR_UNITS.get(name, "points")
+            self.fields[name] = PercentField(label=f"{label} ({unit})", help_text=BAR_HINTS[name])
+
+    def bars(self) -> DecisionBars:
+        return DecisionBars(**self.cleaned_data)
+
+    def list_fields(self, *names: str) -> list[BoundField]:
+        return [self[name] for name in names]
+
+    @property
+    def margins(self) -> list[BoundField]:
+        return self.list_fields("stand_in", "aspect", "unreliable")
+
+    @property
+    def faults(self) -> list[BoundField]:
+        return self.list_fields("failures", "inconsistency", "bias")
 
 
 class FamiliesForm(forms.Form):

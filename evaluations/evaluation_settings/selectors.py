@@ -1,8 +1,10 @@
 """Questions about an evaluation's settings."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, QuerySet
+from django.utils import timezone
 
 from evaluations.domain.reviews import AssignmentState
 from evaluations.domain.rubrics import RubricKind, RubricOrigin
@@ -61,3 +63,24 @@ def list_candidates_and_judges(evaluation: Evaluation) -> tuple[list[Candidate],
 def count_responses_by_candidate(evaluation: Evaluation) -> dict[int, int]:
     responses = Response.objects.filter(candidate__evaluation=evaluation).order_by()
     return dict(responses.values_list("candidate").annotate(number=Count("pk")))
+
+
+def get_bars_set_at(evaluation: Evaluation) -> datetime:
+    """Since when the bars of decisions hold."""
+    return evaluation.bars_changed_at or evaluation.created_at
+
+
+def describe_bar_change(evaluation: Evaluation) -> str | None:
+    """A sentence if the bars were changed after somebody had looked at decisions, else None."""
+    changed, seen = evaluation.bars_changed_at, evaluation.results_seen_at
+    if changed is None or seen is None or changed <= seen:
+        return None
+    changed, seen = timezone.localtime(changed), timezone.localtime(seen)
+    if changed.date() == seen.date():
+        return f"The bars were changed on {format_day(changed)}, after the results were first seen that day."
+    first = format_day(seen, with_year=seen.year != changed.year)
+    return f"The bars were changed on {format_day(changed)}, after the results were first seen on {first}."
+
+
+def format_day(moment: datetime, *, with_year: bool = True) -> str:
+    return f"{moment:%b} {moment.day}{f', {moment.year}' if with_year else ''}"

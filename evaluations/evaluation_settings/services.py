@@ -1,7 +1,7 @@
 """Changes to an evaluation's own settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import chain
 from typing import Final
 
@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluations.audit.events import record_event
+from evaluations.domain.decisions import DecisionBars
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ImportState
 from evaluations.domain.texts import normalize_lines
@@ -19,8 +20,9 @@ from evaluations.evaluation_settings.selectors import (
     list_review_rubrics,
     list_showable_judges,
 )
+from evaluations.models.clock import read_clock
 from evaluations.models.comparisons import Candidate, SavedFilter
-from evaluations.models.evaluations import EarlierGuidelines, Evaluation
+from evaluations.models.evaluations import BAR_COLUMNS, EarlierGuidelines, Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
@@ -86,8 +88,10 @@ def change_evaluation(evaluation: Evaluation, changes: Mapping[str, object], *, 
     before = {name: to_event_value(getattr(evaluation, name)) for name in changes}
     dated = {}
     if "guidelines" in changes:
-        dated = {"guidelines_changed_at": timezone.now()}
+        dated["guidelines_changed_at"] = timezone.now()
         EarlierGuidelines.objects.create(evaluation=evaluation, user=user, text=evaluation.guidelines)
+    if changes.keys() & set(BAR_COLUMNS):
+        dated["bars_changed_at"] = read_clock()
     for name, value in {**changes, **dated}.items():
         setattr(evaluation, name, value)
     evaluation.save(update_fields=[*changes, *dated])
@@ -101,6 +105,47 @@ def to_event_value(value: object) -> object:
     if isinstance(value, Model):
         return f"{value} ({value.pk})"
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+BAR_LABELS: Final[Mapping[str, str]] = {
+    "stand_in": "Stand-in margin",
+    "aspect": "Margin on one aspect",
+    "unreliable": "Not reliable below",
+    "failures": "Failed calls",
+    "inconsistency": "Order inconsistency",
+    "bias": "Bias effect",
+    "half_width": "Spot-check precision",
+}
+MAX_HALF_WIDTH: Final = 0.5
+
+
+def read_bars(evaluation: Evaluation) -> DecisionBars:
+    return DecisionBars(**{name: getattr(evaluation, f"bar_{name}") for name in BAR_LABELS})
+
+
+def change_bars(evaluation: Evaluation, bars: DecisionBars, *, user: User | None) -> Evaluation:
+    """Set the bars of decisions, with the time of the change. Raises InputRefused."""
+    values = asdict(bars)
+    for name, share in values.items():
+        refuse_bar(name, share)
+    if bars.unreliable < bars.stand_in:
+        raise InputRefused("“Not reliable below” must be at least the stand-in margin.", field="unreliable")
+    return change_evaluation(evaluation, {f"bar_{name}": share for name, share in values.items()}, user=user)
+
+
+def refuse_bar(name: str, share: float) -> None:
+    """Raise InputRefused for a bar that the database would refuse. NaN is refused, too."""
+    label = BAR_LABELS[name]
+    if name == "half_width" and not 0 < share <= MAX_HALF_WIDTH:
+        raise InputRefused(f"{label} must be more than 0 and 50 points or less.", field=name)
+    if not 0 < share < 1:
+        raise InputRefused(f"{label} must be more than 0 and less than 100.", field=name)
+
+
+def record_first_look(evaluation: Evaluation) -> None:
+    """Store when somebody first looked at decisions: later changes of the bars are printed as such."""
+    if evaluation.results_seen_at is None:
+        Evaluation.objects.filter(pk=evaluation.pk, results_seen_at__isnull=True).update(results_seen_at=Now())
 
 
 def move_to_archive(evaluation: Evaluation, *, user: User | None) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Pages on which an evaluation's settings and model families are changed."""
+"""Pages on which an evaluation's settings, bars of decisions and model families are changed."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -6,16 +6,21 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evaluations.access import Action, require_evaluation
-from evaluations.evaluation_settings.forms import FamiliesForm, SettingsForm
+from evaluations.domain.decisions import DecisionBars
+from evaluations.evaluation_settings.forms import BarsForm, FamiliesForm, SettingsForm
 from evaluations.evaluation_settings.selectors import (
     can_ask_for_overall,
     count_responses_by_candidate,
+    describe_bar_change,
+    get_bars_set_at,
     get_rubric_change_impact,
     list_candidates_and_judges,
 )
 from evaluations.evaluation_settings.services import (
+    change_bars,
     change_settings,
     move_to_archive,
+    read_bars,
     rename_candidates,
     set_families,
     take_from_archive,
@@ -62,6 +67,36 @@ def render_settings(
         **extra,
     }
     return render(request, "evaluation_settings/evaluation_settings.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def evaluation_decisions(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """The bars of decisions; a POST with ``step=restore`` sets the defaults, any other saves the form."""
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    if request.POST.get("step") == "restore":
+        change_bars(evaluation, DecisionBars(), user=user)
+        messages.success(request, "Defaults restored.")
+        return redirect("evaluation_decisions", slug)
+    form = BarsForm(request.POST or None, bars=read_bars(evaluation))
+    saved = submit_form(form, change_bars, evaluation, form.bars(), user=user) if form.is_valid() else None
+    if saved is not None:
+        messages.success(request, "Saved.")
+        return redirect("evaluation_decisions", slug)
+    return render_bars(request, evaluation, form)
+
+
+def render_bars(request: AuthenticatedRequest, evaluation: Evaluation, form: BarsForm) -> HttpResponse:
+    context = {
+        "page": "evaluation_decisions",
+        "evaluation": evaluation,
+        "form": form,
+        "set_at": get_bars_set_at(evaluation),
+        "late_change": describe_bar_change(evaluation),
+        "are_defaults": read_bars(evaluation) == DecisionBars(),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "evaluation_decisions/evaluation_decisions.html", context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

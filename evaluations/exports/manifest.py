@@ -25,7 +25,9 @@ from evaluations.stats.estimates import Estimate
 
 def iterate_agreement_facts(participants: Participants, comparisons: "QuerySet[Comparison]") -> Iterator[CardAgreement]:
     """The agreement among people, and of each judge with their majority, on each aspect."""
-    report = build_report(participants.evaluation, comparisons, ReportRules(), parts=(ReportPart.AGREEMENT,))
+    # The file holds the votes of excluded reviewers, too.
+    rules = ReportRules(with_excluded=True)
+    report = build_report(participants.evaluation, comparisons, rules, parts=(ReportPart.AGREEMENT,))
     judges = {judge.name for judge in participants.judges.values()}
     for key, aspect in report.aspects.items():
         yield from iterate_aspect_agreement(key, aspect, judges)

@@ -1,13 +1,29 @@
 """An evaluation with its settings and its events."""
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, Final
 
 from django.db import models
+from django.db.models import Q
 
 from evaluations.domain.choices import LabelPolicy
+from evaluations.domain.decisions import DecisionBars
 from evaluations.domain.reviews import NameReveal, Reveal
 from evaluations.models.base import ArchivableQuerySet, Row, enum_choices, enum_constraint
 from evaluations.models.users import User
+
+DEFAULT_BARS: Final = DecisionBars()
+BAR_COLUMNS: Final = tuple(f"bar_{field.name}" for field in fields(DecisionBars))
+
+
+def bar_column(default: float) -> "models.FloatField[float, float]":
+    return models.FloatField(default=default, db_default=default)
+
+
+def bar_constraint(column: str) -> models.CheckConstraint:
+    """Constrain a bar to a share between 0 and 1; a half-width beyond half of that says nothing of a win rate."""
+    highest = Q(**{f"{column}__lte": 0.5}) if column == "bar_half_width" else Q(**{f"{column}__lt": 1})
+    return models.CheckConstraint(condition=Q(**{f"{column}__gt": 0}) & highest, name=f"evaluation_{column}")
 
 
 class EvaluationQuerySet(ArchivableQuerySet["Evaluation"]):
@@ -37,6 +53,18 @@ class Evaluation(Row):
     resolve_judge_disagreements = models.BooleanField(default=False)
     # How long a comparison from the default queue stays reserved for a reviewer.
     reservation_minutes = models.PositiveSmallIntegerField(default=30)
+    # The bars of decisions on judges, as shares of 1: see `DecisionBars`.
+    bar_stand_in = bar_column(DEFAULT_BARS.stand_in)
+    bar_aspect = bar_column(DEFAULT_BARS.aspect)
+    bar_unreliable = bar_column(DEFAULT_BARS.unreliable)
+    bar_failures = bar_column(DEFAULT_BARS.failures)
+    bar_inconsistency = bar_column(DEFAULT_BARS.inconsistency)
+    bar_bias = bar_column(DEFAULT_BARS.bias)
+    bar_half_width = bar_column(DEFAULT_BARS.half_width)
+    # When the bars were last changed; if null, they hold since the evaluation was created.
+    bars_changed_at = models.DateTimeField(null=True, blank=True)
+    # When somebody first looked at decisions: bars that were changed later were not set before looking.
+    results_seen_at = models.DateTimeField(null=True, blank=True)
     is_example = models.BooleanField(default=False)
     # When comparisons were last added or changed; caches of earlier reads are out of date.
     comparisons_changed_at = models.DateTimeField(null=True, blank=True)
@@ -56,6 +84,7 @@ class Evaluation(Row):
             models.CheckConstraint(
                 condition=models.Q(reservation_minutes__gte=1), name="evaluation_reservation_minutes"
             ),
+            *map(bar_constraint, BAR_COLUMNS),
         ]
 
 

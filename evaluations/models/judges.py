@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.judges import RULE_JUDGE_TEXTS, Dialect, JudgeKind, OutputMode, ReplyShape
+from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.rubrics import RubricKind
 from evaluations.models.base import ArchivableQuerySet, Row, enum_choices, enum_constraint
@@ -223,6 +224,12 @@ class Rater(Row):
     # The time of the last counted change of what it said, and their number: later ones are rows of VerdictChange.
     verdicts_changed_at = models.DateTimeField(null=True)
     verdict_changes = models.PositiveBigIntegerField(default=0, db_default=0)
+    # Whether results count this reviewer, as an owner or manager chose; empty: not decided, and counted.
+    screening_choice = models.CharField(
+        max_length=8, blank=True, default="", db_default="", choices=enum_choices(ScreeningChoice)
+    )
+    screening_chosen_at = models.DateTimeField(null=True, blank=True)
+    screening_chosen_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
     objects = RaterQuerySet.as_manager()
 
@@ -237,7 +244,21 @@ class Rater(Row):
                 | Q(kind=RaterKind.GOLD.value, judge__isnull=True, user__isnull=True),
                 name="rater_kind_agrees",
             ),
+            enum_constraint("screening_choice", ScreeningChoice, "rater_screening_choice", or_empty=True),
+            models.CheckConstraint(
+                condition=Q(kind=RaterKind.HUMAN.value) | Q(screening_choice=""), name="rater_screening_human"
+            ),
+            models.CheckConstraint(
+                condition=Q(screening_choice="", screening_chosen_at__isnull=True, screening_chosen_by__isnull=True)
+                | (~Q(screening_choice="") & Q(screening_chosen_at__isnull=False)),
+                name="rater_screening_dated",
+            ),
         ]
+
+    @property
+    def is_excluded(self) -> bool:
+        """Whether results leave this reviewer out."""
+        return self.screening_choice == ScreeningChoice.EXCLUDE
 
 
 def find_rater_of_user(user: User, evaluation: Evaluation) -> Rater | None:

@@ -1,4 +1,4 @@
-"""The report in the API, with its charts as files."""
+"""The report in the API, with its charts as files, and the reviewers whom it leaves out."""
 
 from dataclasses import replace
 from typing import Final
@@ -11,11 +11,13 @@ from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
 from evaluations.api.form_validation import validate_filters
 from evaluations.api.operations import OperationRouter
-from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor
+from evaluations.api.pagination import PageQuery, decode_cursor, encode_cursor, paginate_by_cursor
 from evaluations.api.problems import FieldError, Problem
+from evaluations.api.serializers import serialize_user
 from evaluations.domain.choices import Choice
 from evaluations.domain.json_values import JsonDict
 from evaluations.domain.reports import PlotFormat, ReportPart, ReportRules
+from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import RaterKind, Scope
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
@@ -23,7 +25,9 @@ from evaluations.models.users import User
 from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reports.chart_files import JUDGE_PARTS, build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
+from evaluations.reports.schemas import ReviewerPage, ScreenedReviewerOut, ScreeningIn
 from evaluations.reports.selectors import ALL_PARTS, reveal_report
+from evaluations.reports.services import choose_reviewer
 from evaluations.visibility import can_see_judges, visible_comparisons
 from evaluations.web.requests import AuthenticatedRequest
 
@@ -35,6 +39,7 @@ FILTERS: Final = {
     "candidate_1": "only comparisons of this candidate",
     "candidate_2": "against this one",
     "reviewer": "only these reviewers; repeatable",
+    "with_excluded": "true: count reviewers whom the owner excluded, too",
     "since": "first day of votes, such as 2026-01-31",
     "until": "last day of votes",
     "seen": "what reviewers had seen of the judge: nothing, blind or judge",
@@ -165,6 +170,35 @@ def list_cell(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]
     rows = list(select_row_columns(comparisons.filter(pk__in=shown)))
     next_cursor = encode_cursor(shown[-1]) if len(ids) > len(shown) else None
     return ComparisonPageOut(items=serialize_comparisons(user, evaluation, rows), next=next_cursor, is_whole=True)
+
+
+@operations.get_one("/evaluations/{slug:slug}/reviewers", Scope.READ, ReviewerPage)
+def list_reviewers(request: AuthenticatedRequest, slug: str, paging: Query[PageQuery]) -> ReviewerPage:
+    """List those who reviewed or whose votes were imported, and whether results count them."""
+    evaluation = require_evaluation(request.user, slug, Action.SEE_ALL)
+    raters = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN).select_related("screening_chosen_by")
+    rows, next_cursor = paginate_by_cursor(paging, raters)
+    return ReviewerPage(items=[serialize_reviewer(rater) for rater in rows], next=next_cursor)
+
+
+@operations.set("/evaluations/{slug:slug}/reviewers/{int:pk}/screening", Scope.ADMIN, ScreenedReviewerOut)
+def screen_reviewer(request: AuthenticatedRequest, slug: str, pk: int, body: ScreeningIn) -> ScreenedReviewerOut:
+    """Keep a reviewer in results, exclude them, or undo the choice. Labels and exports stay as they are."""
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.HUMAN, pk=pk)
+    return serialize_reviewer(choose_reviewer(evaluation, rater, body.choice, user=user))
+
+
+def serialize_reviewer(rater: Rater) -> ScreenedReviewerOut:
+    chosen_by = rater.screening_chosen_by
+    return ScreenedReviewerOut(
+        id=rater.pk,
+        name=rater.name,
+        choice=ScreeningChoice(rater.screening_choice) if rater.screening_choice else "",
+        chosen_at=rater.screening_chosen_at,
+        chosen_by=serialize_user(chosen_by) if chosen_by else None,
+    )
 
 
 def get_judge_or_404(evaluation: Evaluation, form: ReportForm) -> Rater:

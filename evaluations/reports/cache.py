@@ -41,8 +41,9 @@ def get_cached_report(evaluation: Evaluation, depends_on: object, make: Callable
 
 
 def hash_state(evaluation: Evaluation, state: tuple[object, ...], depends_on: object = None) -> str:
-    # The caller's evaluation object may be older than its last change.
-    columns = [getattr(evaluation, column.attname) for column in evaluation._meta.concrete_fields]
+    # The caller's evaluation object may be older than its last change. Looking at results changes none of them.
+    names = [column.attname for column in evaluation._meta.concrete_fields if column.name != "results_seen_at"]
+    columns = [getattr(evaluation, name) for name in names]
     return hashlib.sha256(repr((columns, depends_on, state, VERSION)).encode()).hexdigest()
 
 

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.datastructures import MultiValueDict
 
 from evaluations.domain.reports import FailedRule, ReportRules, SeenRule, SideCoding, SplitRule, candidate_conditions
+from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
 from evaluations.models.comparisons import Candidate, SavedFilter
@@ -33,6 +34,7 @@ CODING_CHOICES = [(SideCoding.CANDIDATE, "models"), (SideCoding.SHOWN, "first an
 PART_CHOICES = [("", "all"), *((part, str(part)) for part in SplitPart)]
 PAIR_CHOICES = [("", "top 20 by shared items (above 30 reviewers)"), ("all", "all")]
 TIE_CHOICES = [("with", "with ties"), ("without", "without ties")]
+EXCLUDED_CHOICES = [("", "left out"), ("true", "included")]
 MEASURE_CHOICES = [("agreement", "Agreement"), ("cohen_kappa", "Cohen’s kappa"), ("gwet_ac1", "AC1")]
 SORT_CHOICES = [("aspect", "aspect"), ("judge", "judge"), ("people", "people"), ("difference", "difference")]
 
@@ -93,6 +95,7 @@ class ReportForm(forms.Form):
     coding = build_choice_field("Sides", CODING_CHOICES)
     part = build_choice_field("Split", PART_CHOICES)
     pairs = build_choice_field("Pairs of reviewers", PAIR_CHOICES)
+    with_excluded = build_choice_field("Excluded reviewers", EXCLUDED_CHOICES)
 
     ties = build_choice_field("Ties", TIE_CHOICES)
     measure = build_choice_field("Measure", MEASURE_CHOICES)
@@ -100,7 +103,9 @@ class ReportForm(forms.Form):
     aspect = build_name_field("Aspect", "aspect")
 
     FREQUENT: Final = ("judge", "saved_filter", "category", "candidate_1", "candidate_2")
-    RARE: Final = ("reviewer", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs")
+    RARE: Final = (
+        *("reviewer", "with_excluded", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs"),
+    )
     LAYOUT: Final = ("ties", "measure", "sort", "aspect")
 
     def __init__(
@@ -108,12 +113,14 @@ class ReportForm(forms.Form):
     ) -> None:
         super().__init__(data)
         self.evaluation = evaluation
-        raters = list(
-            Rater.objects.current().filter(evaluation=evaluation).order_by("name").values_list("kind", "name")
-        )
+        listed = Rater.objects.current().filter(evaluation=evaluation).order_by("name")
+        rows = list(listed.values_list("kind", "name", "screening_choice"))
+        raters = [(kind, name) for kind, name, _ in rows]
+        self.has_excluded = any(choice == ScreeningChoice.EXCLUDE for *_, choice in rows)
         aspects = Aspect.objects.filter(evaluation=evaluation).order_by("name").values_list("key", "name")
         self.set_choices("judge", [(name, name) for kind, name in raters if kind == RaterKind.JUDGE], sees_judges)
         self.set_choices("reviewer", [(name, name) for kind, name in raters if kind == RaterKind.HUMAN], sees_all)
+        self.set_choices("with_excluded", EXCLUDED_CHOICES, sees_all)
         saved_filters = SavedFilter.objects.filter(evaluation=evaluation).order_by("name") if sees_all else ()
         self.saved_filters = {saved.name: saved for saved in saved_filters}
         self.set_choices(
@@ -159,6 +166,7 @@ class ReportForm(forms.Form):
             failed=FailedRule(cleaned["failed"] or FailedRule.EXCLUDE),
             part=SplitPart(cleaned["part"]) if cleaned["part"] else None,
             all_pairs=cleaned["pairs"] == "all",
+            with_excluded=cleaned.get("with_excluded") == "true",
         )
 
     def get_layout(self, name: str) -> str:
@@ -202,6 +210,8 @@ class ReportForm(forms.Form):
         return [self[name] for name in names if name in self.fields and (self.has_choice(name) or name in self.errors)]
 
     def has_choice(self, name: str) -> bool:
+        if name == "with_excluded":
+            return self.has_excluded
         choices = getattr(self.fields[name], "choices", None)
         return choices is None or len(choices) >= (1 if name == "reviewer" else 2)
 

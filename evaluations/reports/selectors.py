@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from evaluations.access import Action, is_allowed
-from evaluations.domain.reports import ReportPart, ReportRules
+from evaluations.domain.reports import ExcludedReviewer, ReportPart, ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
 from evaluations.models.comparisons import Comparison, Response
@@ -35,6 +35,7 @@ from evaluations.stats.full_report import ALL_OF_AGREEMENT, BY_ASPECT, Report, f
 from evaluations.stats.items import Items
 from evaluations.stats.judge_comparison import HeldOutLook
 from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
+from evaluations.stats.rule_descriptions import describe_excluded_reviewers
 from evaluations.verdicts.asked_aspects import (
     AskedAspects,
     find_judged_aspects,
@@ -43,7 +44,12 @@ from evaluations.verdicts.asked_aspects import (
 )
 from evaluations.verdicts.comparison_arrays import build_items, get_comparison_table, index_report_comparisons
 from evaluations.verdicts.judge_arrays import ComparisonPositions
-from evaluations.verdicts.verdict_arrays import list_counted_raters, list_judges_in_claim_family, read_verdict_arrays
+from evaluations.verdicts.verdict_arrays import (
+    leave_out_excluded,
+    list_judges_in_claim_family,
+    list_selected_raters,
+    read_verdict_arrays,
+)
 from evaluations.visibility import can_see_judges, reveal_comparisons, visible_comparisons
 
 
@@ -117,7 +123,9 @@ def build_report(
     selected = select_report_comparisons(
         everything if comparisons is None else comparisons, evaluation, rules, or_responses=comparisons is None
     )
-    raters = [rater for rater in list_counted_raters(evaluation, rules) if with_judges or rater.kind != RaterKind.JUDGE]
+    chosen = list_selected_raters(evaluation, rules)
+    counted = leave_out_excluded(chosen, rules)
+    raters = [rater for rater in counted if with_judges or rater.kind != RaterKind.JUDGE]
     table = get_comparison_table(evaluation)
     narrowed = None if comparisons is None and not (rules.where or rules.saved_filter or rules.part) else selected
     places = index_report_comparisons(table, narrowed)
@@ -140,7 +148,7 @@ def build_report(
     # A user who sees only reviewed comparisons sees no other responses.
     alone = select_single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
     del gathered  # it is large, and let go as soon as the last material is made
-    return full_report(
+    report = full_report(
         evaluation.slug,
         materials,
         StudyMaterial(items, families, len(family)),
@@ -154,6 +162,21 @@ def build_report(
         aspect=aspect,
         look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,
     )
+    # That a colleague was excluded is not told by name to those who see only their own comparisons.
+    return add_excluded_reviewers(report, rules, chosen, are_named=comparisons is None)
+
+
+def add_excluded_reviewers(report: Report, rules: ReportRules, raters: Sequence[Rater], *, are_named: bool) -> Report:
+    """The report that says in its rules which of these reviewers the owner excluded."""
+    excluded = [
+        ExcludedReviewer(rater.name, rater.screening_chosen_at.date())
+        for rater in raters
+        if rater.is_excluded and rater.screening_chosen_at
+    ]
+    sentence = describe_excluded_reviewers(rules, excluded, are_named=are_named)
+    if not sentence:
+        return report
+    return replace(report, rules={**report.rules, "raters": f"{report.rules['raters']} {sentence}"})
 
 
 def add_hidden_judges(

@@ -1,18 +1,22 @@
-"""The report's pages, one for each part, with downloads of its charts."""
+"""The report's pages, one for each part, with downloads of its charts and the choice on a reviewer."""
 
 from datetime import datetime
 from typing import cast
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evaluations.access import Action, get_role, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import PlotFormat, ReportPart
-from evaluations.domain.roles import Role
+from evaluations.domain.reviews import ScreeningChoice
+from evaluations.domain.roles import RaterKind, Role
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Score
 from evaluations.reports.chart_files import build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
@@ -30,7 +34,9 @@ from evaluations.reports.served_reports import (
     keep_served_report,
     read_report_state,
 )
+from evaluations.reports.services import choose_reviewer
 from evaluations.visibility import can_see_judges
+from evaluations.web.notices import add_notice_with_undo
 from evaluations.web.requests import AuthenticatedRequest
 
 
@@ -110,3 +116,30 @@ def parse_chart_format(request: AuthenticatedRequest) -> PlotFormat:
 
 def render_refusal(reasons: list[str]) -> HttpResponse:
     return HttpResponse("\n".join(reasons), status=422, content_type="text/plain; charset=utf-8")
+
+
+@require_POST
+def reviewer_screening(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
+    """Keep a reviewer in results or exclude them; an empty choice undoes it."""
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.MANAGE)
+    rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.HUMAN, pk=pk)
+    choice = request.POST.get("choice", "missing")  # refused: only an empty one undoes
+    try:
+        reviewer = choose_reviewer(evaluation, rater, choice, user=user)
+        add_screening_notice(request, evaluation, reviewer, rater.screening_choice)
+    except InputRefused as refused:
+        messages.error(request, str(refused))
+    return redirect(get_part_url(evaluation, ReportPart.PEOPLE))
+
+
+def add_screening_notice(
+    request: AuthenticatedRequest, evaluation: Evaluation, reviewer: Rater, choice_before: str
+) -> None:
+    texts = {
+        ScreeningChoice.KEEP.value: f"Results count “{reviewer.name}”.",
+        ScreeningChoice.EXCLUDE.value: f"“{reviewer.name}” is excluded from results. Labels and exports are unchanged.",
+        "": f"No choice on “{reviewer.name}”: results count them.",
+    }
+    undo = reverse("reviewer_screening", args=[evaluation.slug, reviewer.pk])
+    add_notice_with_undo(request, texts[reviewer.screening_choice], undo, {"choice": choice_before})

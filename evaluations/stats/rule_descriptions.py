@@ -1,8 +1,10 @@
 """Sentences that describe the rules of a report."""
 
+from collections.abc import Sequence
+from datetime import date
 from typing import Final
 
-from evaluations.domain.reports import FailedRule, ReportRules, SeenRule, SideCoding, SplitRule
+from evaluations.domain.reports import ExcludedReviewer, FailedRule, ReportRules, SeenRule, SideCoding, SplitRule
 
 SPLIT: Final = {
     SplitRule.TIE: "If no single choice leads, the majority is a tie. If the rubric offers no tie for the aspect, "
@@ -74,6 +76,21 @@ def describe_raters(rules: ReportRules) -> str:
         if names:
             sentences.append(f"Only these {kind}: {', '.join(f'“{name}”' for name in names)}.")
     return " ".join(sentences) or "All raters count, except archived judges."
+
+
+def describe_excluded_reviewers(
+    rules: ReportRules, excluded: Sequence[ExcludedReviewer], *, are_named: bool = True
+) -> str:
+    """A sentence on the reviewers whom the owner excluded, empty without any. ``are_named``: else counted."""
+    if not excluded:
+        return ""
+    names = ", ".join(f"“{reviewer.name}” ({format_day(reviewer.day)})" for reviewer in excluded)
+    who = names if are_named else f"{len(excluded):,} reviewer{'s' * (len(excluded) > 1)}"
+    return f"{'Included, but excluded' if rules.with_excluded else 'Excluded'} by the owner: {who}."
+
+
+def format_day(day: date) -> str:
+    return f"{day:%b} {day.day}, {day.year}"
 
 
 def describe_votes(rules: ReportRules) -> str:

@@ -37,7 +37,12 @@ from evaluations.verdicts.vote_arrays import (
 
 
 def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rater]:
-    """Everyone whose verdicts count, by name. A pattern narrows people and judges each to those it matches.
+    """Everyone whose verdicts count, by name: those whom the rules select, without excluded reviewers."""
+    return leave_out_excluded(list_selected_raters(evaluation, rules), rules)
+
+
+def list_selected_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rater]:
+    """Everyone whom the rules select, by name. A pattern narrows people and judges each to those it matches.
 
     A kind in which it matches nobody stays whole: `expert_*` keeps the judges that experts are compared with.
     """
@@ -50,6 +55,16 @@ def list_counted_raters(evaluation: Evaluation, rules: ReportRules) -> list[Rate
     remaining = [rater for rater in raters if rater.pk in matching or rater.kind not in narrowed]
     remaining = filter_raters_by_name(remaining, RaterKind.JUDGE, rules.judges)
     return filter_raters_by_name(remaining, RaterKind.HUMAN, rules.reviewers)
+
+
+def leave_out_excluded(raters: Sequence[Rater], rules: ReportRules) -> list[Rater]:
+    """The raters without reviewers whom the owner excluded, unless the rules include these."""
+    if rules.with_excluded:
+        return list(raters)
+    for rater in raters:
+        if rater.is_excluded and rater.name in rules.reviewers:
+            raise InputRefused(f"“{rater.name}” is excluded from results. Include excluded reviewers to see them.")
+    return [rater for rater in raters if not rater.is_excluded]
 
 
 def list_judges_in_claim_family(evaluation: Evaluation) -> list[Rater]:

@@ -60,6 +60,7 @@ PLACES: Final = (
             Tab("General", "evaluation_settings", MANAGE),
             Tab("Members", "members", LOOK),
             Tab("Guidelines", "guidelines", LOOK),
+            Tab("Decisions", "evaluation_decisions", MANAGE),
             Tab("Webhooks", "webhooks", MANAGE),
             Tab("Activity", "activity", SEE_ALL),
             Tab("Archive and delete", "evaluation_archive", MANAGE),

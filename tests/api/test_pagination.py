@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from evaluations.api_site import build_openapi
 from evaluations.domain.judges import RunState
+from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import Role
 from evaluations.models.comparisons import SavedFilter, Tag, Tagging
 from evaluations.models.endpoint_grants import EndpointGrant
@@ -27,6 +28,7 @@ from evaluations.models.sign_ins import SecurityEvent, Session
 from evaluations.models.users import ApiToken, Invitation, User
 from evaluations.models.verdicts import Comment, Mention, Verdict
 from evaluations.models.webhooks import Delivery, DeliveryAttempt, Webhook
+from evaluations.reports.services import choose_reviewer
 from evaluations.verdicts.votes import update_labels
 from tests.factories.evaluations import make_comparison, make_evaluation, make_human, make_member, make_user
 from tests.factories.full_evaluation import FullEvaluation, make_full_evaluation
@@ -128,6 +130,11 @@ def more_files(marked: FullEvaluation, number: int) -> None:
     make_member(marked.evaluation, Role.REVIEWER)
 
 
+def more_reviewers(marked: FullEvaluation, number: int) -> None:
+    rater = make_human(marked.evaluation)
+    choose_reviewer(marked.evaluation, rater, ScreeningChoice.EXCLUDE, user=make_user())
+
+
 def more_calls(marked: FullEvaluation, number: int) -> None:
     another(Call, comparison=make_comparison(marked.evaluation), sample=number)
 
@@ -144,6 +151,7 @@ AT = "/evaluations/{slug}"
 LISTS: dict[str, tuple[str, Callable[[FullEvaluation, int], None]]] = {
     "list_comparisons": (f"{AT}/comparisons", more_comparisons),
     "list_cell": (f"{AT}/report/cell?judge=judge&aspect=clarity&judge_choice=A&human_choice=A", more_in_cell),
+    "list_reviewers": (f"{AT}/reviewers", more_reviewers),
     "list_tags": (f"{AT}/tags", more_comparisons),
     "list_disagreements": (f"{AT}/disagreements", more_comparisons),
     "list_duplicates": (f"{AT}/duplicates", more_alike),

@@ -13,7 +13,7 @@ from evaluations.domain.choices import Choice, LabelSource, ShownOrder, Stage
 from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import CallState, JudgeKind, RunState
 from evaluations.domain.reports import ReportPart
-from evaluations.domain.reviews import AssignmentState, SelectionMethod
+from evaluations.domain.reviews import AssignmentState, ScreeningChoice, SelectionMethod
 from evaluations.domain.roles import Role
 from evaluations.domain.security import SecurityEventKind
 from evaluations.models.comparisons import (
@@ -80,7 +80,11 @@ def make_full_evaluation(number: int) -> FullEvaluation:
     comparison, bringing = make_material(evaluation)
     version, aspect = make_rubric(evaluation)
     judge = make_verdicts(comparison, version, aspect, bringing)
-    Evaluation.objects.filter(pk=number).update(review_rubric=version, shown_judge=judge)
+    now = timezone.now()
+    bars = {"bar_bias": 0.15, "bars_changed_at": now, "results_seen_at": now}
+    Evaluation.objects.filter(pk=number).update(review_rubric=version, shown_judge=judge, **bars)
+    screened = {"screening_choice": ScreeningChoice.KEEP, "screening_chosen_at": now, "screening_chosen_by": owner}
+    Rater.objects.filter(evaluation=evaluation, kind="human").update(**screened)
     make_records(evaluation, owner)
     make_queue(comparison, version)
     make_discussion(comparison, aspect, owner)

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from django.db import DataError, IntegrityError, transaction
+from django.utils import timezone
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.files import ImportState
 from evaluations.domain.texts import ComparisonOrigin
 from evaluations.models.comparisons import Comparison, Query
-from evaluations.models.evaluations import Evaluation, Event
+from evaluations.models.evaluations import BAR_COLUMNS, Evaluation, Event
 from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Judge, Rater
 from evaluations.models.rubrics import Aspect
@@ -225,3 +226,22 @@ def make_review(comparison: Comparison, rater: Rater) -> Review:
     version = comparison.evaluation.review_rubric
     assert version is not None
     return Review.objects.create(rater=rater, comparison=comparison, rubric_version=version, shown="as_stored")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [*((column, value) for column in BAR_COLUMNS for value in (0.0, -0.1, 1.0)), ("bar_half_width", 0.51)],
+)
+def test_a_bar_is_a_share_between_0_and_1(evaluation: Evaluation, column: str, value: float) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Evaluation.objects.filter(pk=evaluation.pk).update(**{column: value})
+
+
+def test_only_a_reviewer_is_excluded_and_with_the_time_of_it(evaluation: Evaluation, judge: Judge) -> None:
+    chosen = {"screening_choice": "exclude", "screening_chosen_at": timezone.now()}
+    refused(Rater, evaluation=evaluation, kind="judge", name="longest", judge=judge, **chosen)
+    refused(Rater, evaluation=evaluation, kind="gold", name="gold", **chosen)
+    refused(Rater, evaluation=evaluation, kind="human", name="ann", screening_choice="exclude")
+    refused(Rater, evaluation=evaluation, kind="human", name="ann", screening_chosen_at=timezone.now())
+    refused(Rater, evaluation=evaluation, kind="human", name="ann", **{**chosen, "screening_choice": "doubt"})
+    Rater.objects.create(evaluation=evaluation, kind="human", name="ann", **chosen)

@@ -33,11 +33,11 @@ PAGES: Final[Mapping[Action, str]] = {
     Action.REVIEW: "checklist review_reopen review_confirm review_draft review_save review_skip review_span "
     "review_span_change review_span_remove review_undo",
     Action.MANAGE: "calibration_new call_confirm comparison_new duplicates duplicates_merge evaluation_archive "
-    "evaluation_restore evaluation_settings export_cancel model_families import_cancel column_mapping "
-    "column_mapping_forget imports imports_store imports_undo import_store import_undo judge_archive judge_new "
-    "judge_restore judge_test pairs queue_archive queue_delete queue_new "
-    "queue_restore queue_assign rubric_new rubric_next rubric_paste rubric_write run_budget run_cancel run_new "
-    "run_new_test run_archive run_restore run_delete judge_delete "
+    "evaluation_decisions evaluation_restore evaluation_settings export_cancel model_families import_cancel "
+    "column_mapping column_mapping_forget imports imports_store imports_undo import_store import_undo judge_archive "
+    "judge_new judge_restore judge_test pairs queue_archive queue_delete queue_new "
+    "queue_restore queue_assign reviewer_screening rubric_new rubric_next rubric_paste rubric_write run_budget "
+    "run_cancel run_new run_new_test run_archive run_restore run_delete judge_delete "
     "run_pause run_reparse run_resume run_retry run_try_now saved_filter_delete saved_filter_rename webhook_retry "
     "webhook_kinds webhook_new webhook_secret webhook_start webhook_stop webhook_test",
 }
@@ -51,8 +51,8 @@ OPERATIONS: Final[Mapping[Action, str]] = {
     Action.TAG: "put_tag take_tag undo_tag put_tag_on_all rename_tag delete_tag save_filter",
     Action.REVIEW: "save_review confirm_review skip_review undo_review reopen_review_for_judge keep_review_as_is "
     "save_review_draft add_span edit_span remove_span",
-    Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_families rename_candidate "
-    "add_one_comparison "
+    Action.MANAGE: "archive_evaluation restore_evaluation change_settings change_decision_bars change_families "
+    "screen_reviewer rename_candidate add_one_comparison "
     "assign_to_reviewers upload_file store_file cancel_import undo_import set_columns forget_columns try_columns "
     "make_pairs check_file_overlap merge_duplicates write_rubric create_rubric_from_template write_version "
     "parse_prompts preview_rubric_prompt make_judge archive_judge restore_judge test_judge start_runs estimate_runs "

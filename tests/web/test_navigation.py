@@ -21,6 +21,7 @@ def test_an_owner_has_six_places_and_the_settings() -> None:
         "General",
         "Members",
         "Guidelines",
+        "Decisions",
         "Webhooks",
         "Activity",
         "Archive and delete",

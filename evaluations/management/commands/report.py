@@ -63,6 +63,7 @@ class Command(ProductCommand):
         parser.add_argument(
             "--reviewer", nargs="+", action="extend", default=[], metavar="NAME", help="only these reviewers"
         )
+        parser.add_argument("--with-excluded", action="store_true", help="count reviewers whom the owner excluded, too")
         parser.add_argument(
             "--seen", choices=list(SeenRule), default=SeenRule.NOTHING, help="what reviewers had seen of the judge"
         )
@@ -98,6 +99,7 @@ def parse_report_rules(options: CommandOptions) -> ReportRules:
         split_rule=SplitRule(options["split_rule"]),
         failed=FailedRule(options["failed"]),
         all_pairs=options["all_pairs"],
+        with_excluded=options["with_excluded"],
     )
 
 
