@@ -12,7 +12,7 @@ BARS = {
     "bias": 0.1,
     "half_width": 0.05,
 }
-PARTS = ["decisions", "agreement", "bias", "wins", "people", "judges", "scores"]
+PARTS = ["decisions", "agreement", "bias", "wins", "people", "judges", "scores", "methodology"]
 SCREENING = ["keep", "exclude"]
 
 

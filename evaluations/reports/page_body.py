@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.template.loader import render_to_string
 from django.urls import reverse
 
@@ -12,8 +13,11 @@ from evaluations.access import ALLOWED_ROLES, Action
 from evaluations.charts.chart import Chart
 from evaluations.charts.report_charts import build_report_charts
 from evaluations.domain.reports import ReportPart, ReportRules, SideCoding
-from evaluations.domain.roles import Role
+from evaluations.domain.reviews import ScreeningChoice
+from evaluations.domain.roles import RaterKind, Role
+from evaluations.evaluation_settings.selectors import describe_bar_change, get_bars_set_at
 from evaluations.models.evaluations import Evaluation
+from evaluations.models.judges import Rater
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
 from evaluations.reports.answer import build_cards, count_open_disagreements, list_judges_not_run
 from evaluations.reports.chart_files import JUDGE_PARTS, choose_aspect, list_part_aspects
@@ -114,14 +118,29 @@ def render_report(result: Report, form: ReportForm, part: ReportPart, viewer: Re
     is_small = 0 < result.comparisons <= SMALL_REPORT_COMPARISONS
     context["gives_away"] = viewer.sees_all and viewer.may(Action.REVIEW) and is_small
     context |= build_part_context(evaluation, result, part, form.cleaned_data["aspect"], form.to_query())
+    if part in (ReportPart.DECISIONS, ReportPart.PEOPLE):
+        context |= build_screening_context(evaluation, result, viewer)
     if part is ReportPart.DECISIONS:
         context |= build_answer_context(evaluation, result)
     return render_to_string("report/_body.html", context)
 
 
+def build_screening_context(evaluation: Evaluation, result: Report, viewer: ReportViewer) -> dict[str, object]:
+    """``reviewers_by_name``: those whom a flag names or the owner excluded, for who sees everything."""
+    reviewers = Rater.objects.filter(evaluation=evaluation, kind=RaterKind.HUMAN)
+    flagged = result.screening.flagged if result.screening else ()
+    named = reviewers.filter(Q(name__in=flagged) | Q(screening_choice=ScreeningChoice.EXCLUDE))
+    return {
+        "screening": result.screening,
+        "reviewers_by_name": {rater.name: rater for rater in named.order_by("name")} if viewer.sees_all else {},
+    }
+
+
 def build_answer_context(evaluation: Evaluation, result: Report) -> dict[str, object]:
     card, *others = build_cards(result) or [None]
     return {
+        "bar_change": describe_bar_change(evaluation),
+        "bars_set_at": get_bars_set_at(evaluation),
         "card": card,
         "other_cards": others,
         "not_run": list_judges_not_run(evaluation, result),

@@ -13,8 +13,10 @@ from django.db.models import Max, QuerySet
 
 from evaluations.access import Action, is_allowed
 from evaluations.domain.reports import ExcludedReviewer, ReportPart, ReportRules
+from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
+from evaluations.evaluation_settings.services import read_bars, record_first_look
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation, JudgeComparisonLook
 from evaluations.models.judges import Rater
@@ -151,7 +153,14 @@ def build_report(
     report = full_report(
         evaluation.slug,
         materials,
-        StudyMaterial(items, families, len(family)),
+        StudyMaterial(
+            items,
+            families,
+            len(family),
+            read_bars(evaluation),
+            frozenset(rater.name for rater in raters if rater.screening_choice == ScreeningChoice.KEEP),
+            screens_reviewers=comparisons is None,
+        ),
         rules,
         parts,
         group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
@@ -162,8 +171,27 @@ def build_report(
         aspect=aspect,
         look_at=partial(get_or_record_look, evaluation) if comparisons is None and rules == TEST_PART_RULES else None,
     )
+    if any(decision.n for decision in report.decisions.values()):
+        record_first_look(evaluation)
+    if ReportPart.DECISIONS in parts and len(counted) < len(chosen):
+        report = add_decisions_with_excluded(report, evaluation, comparisons, rules, with_judges=with_judges)
     # That a colleague was excluded is not told by name to those who see only their own comparisons.
     return add_excluded_reviewers(report, rules, chosen, are_named=comparisons is None)
+
+
+def add_decisions_with_excluded(
+    report: Report,
+    evaluation: Evaluation,
+    comparisons: QuerySet[Comparison] | None,
+    rules: ReportRules,
+    *,
+    with_judges: bool,
+) -> Report:
+    """The report with the decisions and the screening that it would have with the reviewers the owner excluded."""
+    parts = (ReportPart.DECISIONS,)
+    rules = replace(rules, with_excluded=True)
+    whole = build_report(evaluation, comparisons, rules, with_judges=with_judges, parts=parts)
+    return replace(report, decisions_with_excluded=whole.decisions, screening=whole.screening)
 
 
 def add_excluded_reviewers(report: Report, rules: ReportRules, raters: Sequence[Rater], *, are_named: bool) -> Report:

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
 from evaluations.access import Action, get_role, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
@@ -130,7 +131,8 @@ def reviewer_screening(request: AuthenticatedRequest, slug: str, pk: int) -> Htt
         add_screening_notice(request, evaluation, reviewer, rater.screening_choice)
     except InputRefused as refused:
         messages.error(request, str(refused))
-    return redirect(get_part_url(evaluation, ReportPart.PEOPLE))
+    address = get_part_url(evaluation, ReportPart.PEOPLE)
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
 
 def add_screening_notice(

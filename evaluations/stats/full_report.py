@@ -54,7 +54,8 @@ class Report:
     ``unanswered``: by name of each judge without any answer, a sentence on its calls. ``parts``: the parts that were
     requested; the fields of the others are empty. Parts are by aspect key; ``bias`` and ``simultaneous`` then by judge,
     ``leaders`` too, ``decisions``, ``breakdowns`` and ``coverage`` by
-    judge. ``screening``: of the reviewers whose votes count.
+    judge. ``screening``: of all reviewers, excluded
+    ones among them. ``decisions_with_excluded``: the decisions with these, if there are any.
     """
 
     evaluation: str
@@ -69,6 +70,7 @@ class Report:
     parts: tuple[str, ...]
     aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     decisions: Mapping[str, Decision] = field(default_factory=dict)
+    decisions_with_excluded: Mapping[str, Decision] = field(default_factory=dict)
     leaders: Mapping[str, Mapping[str, Leader]] = field(default_factory=dict)
     screening: ReviewerScreening | None = None
     coverage: Mapping[str, JudgeCoverage] = field(default_factory=dict)
@@ -129,7 +131,7 @@ def full_report(
     aspects, differences = aspect_reports(in_full, rules, compared=compared) if requested & NEED_AGREEMENT else ({}, {})
     claims = claims_by_aspect(simultaneous_intervals(differences), aspects)
     clusters = int(study.items.cluster.max(initial=-1)) + 1
-    screening = screen_reviewers(kept) if requested & NEED_SCREENING else None
+    screening = screen_reviewers(kept) if requested & NEED_SCREENING and study.screens_reviewers else None
     caution = describe_open_flags(screening, study.kept_reviewers)
     decided = kept if ReportPart.DECISIONS in requested else {}
     decisions = {

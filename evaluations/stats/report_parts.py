@@ -39,6 +39,7 @@ class StudyMaterial:
     """Data shared by all aspects. ``families``: by judge name, empty if not set. ``judges``: how many claims cover.
 
     ``bars``: those of decisions. ``kept_reviewers``: those whom the owner keeps although screening flags them.
+    ``screens_reviewers``: False for readers who see only their own comparisons.
     """
 
     items: Items
@@ -46,6 +47,7 @@ class StudyMaterial:
     judges: int = 0
     bars: DecisionBars = DEFAULT_BARS
     kept_reviewers: frozenset[str] = frozenset()
+    screens_reviewers: bool = True
 
     @cached_property
     def matches(self) -> Matches:

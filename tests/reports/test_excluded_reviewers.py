@@ -78,7 +78,7 @@ def test_an_excluded_reviewer_is_in_no_number(evaluation: Evaluation, rand: Rate
     assert {(pair.rater_1, pair.rater_2) for pair in clarity.human_human.pairs} == {("ann", "bob")}
     assert clarity.human_human.multi.krippendorff_alpha.n == COMPARISONS
     assert {reviewer.rater for reviewer in report.people["clarity"].reviewers} == {"ann", "bob"}
-    assert '"rand"' not in json.dumps({**report.as_json(), "rules": {}})
+    assert '"rand"' not in json.dumps({**report.as_json(), "rules": {}, "screening": None})
 
 
 def test_an_excluded_reviewer_leaves_win_rates(evaluation: Evaluation, rand: Rater) -> None:
