@@ -1,0 +1,117 @@
+"""A pass rate corrected for a judge's known errors (Rogan and Gladen 1978).
+
+    θ = (p + TNR − 1) ÷ (TPR + TNR − 1),
+
+p the judge's pass rate over all responses, TPR and TNR the shares of the passing and of the failing responses, by
+reviewers, on which the judge agrees. As the interval of Lang and Reiczigel (2014), which Lee, Zeng, Lee and Sohn (2025)
+recommend for LLM judges, ours has the uncertainty of p, TPR and TNR, and counts one more response of each class that
+the judge gets right, and one that it gets wrong. Ours is Fieller's (1954) for the ratio, with the covariance of all
+three by cluster: reviewed responses are part of all, and responses to one query are alike.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from evaluations.stats.cluster_totals import number_clusters
+from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.confidence_intervals import ONE_CLUSTER, bessel_factor
+from evaluations.stats.estimates import Estimate, undefined_estimate
+from evaluations.stats.significance import t_975
+
+ONE_CLASS: Final = "Reviewers gave every response the same result, so TPR or TNR is undefined."
+NOT_INFORMATIVE: Final = (
+    "TPR + TNR − 1 is not shown to be above 0: the judge may not tell passing from failing responses."
+)
+# Of p, TPR and TNR, the slopes of numerator and denominator.
+NUMERATOR: Final = np.array([1.0, 0.0, 1.0])
+DENOMINATOR: Final = np.array([0.0, 1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class JudgedPasses:
+    """One entry for each response that the judge scored: 1 for a pass, 0 for none.
+
+    ``reference``: from reviewers, NaN where they gave none. ``cluster``: of each.
+    """
+
+    judge: FloatArray
+    reference: FloatArray
+    cluster: IntArray
+
+
+@dataclass(frozen=True)
+class ErrorRates:
+    """p, TPR and TNR with their covariance by cluster, one right and one wrong response added to each class."""
+
+    rates: FloatArray
+    covariance: FloatArray
+    clusters: int
+
+    def variance(self, slopes: FloatArray) -> float:
+        return float(slopes @ self.covariance @ slopes)
+
+
+def error_rates(passes: JudgedPasses, added: int = 1) -> ErrorRates:
+    """``added``: how many right and as many wrong responses are added to each class, each a cluster of its own."""
+    shared = ~np.isnan(passes.reference)
+    positive, negative = passes.reference == 1, passes.reference == 0
+    right = (1 - passes.judge, passes.judge)
+    sizes = positive.sum() + 2 * added, negative.sum() + 2 * added
+    rates = np.array(
+        [
+            passes.judge.mean(),
+            (right[1][positive].sum() + added) / sizes[0],
+            (right[0][negative].sum() + added) / sizes[1],
+        ]
+    )
+    influences = (
+        (passes.judge - rates[0]) / len(passes.judge),
+        positive * (right[1] - rates[1]) / sizes[0],
+        negative * (right[0] - rates[2]) / sizes[1],
+    )
+    clusters = number_clusters(passes.cluster)
+    totals = np.stack([clusters.total(influence) for influence in influences])
+    extra = [added * ((1 - rate) ** 2 + rate**2) / size**2 for rate, size in zip(rates[1:], sizes, strict=True)]
+    reviewed = len(np.unique(passes.cluster[shared]))
+    covariance = (totals @ totals.T + np.diag([0.0, *extra])) * bessel_factor(reviewed)
+    return ErrorRates(rates, covariance, reviewed)
+
+
+def rogan_gladen(passes: JudgedPasses) -> Estimate:
+    """The corrected pass rate, cut off at 0 and 1; n counts the reviewed responses.
+
+    Undefined without reviewed responses of both classes, and where TPR + TNR − 1 is not shown to be above 0.
+    """
+    n = int(np.count_nonzero(~np.isnan(passes.reference)))
+    if not (passes.reference == 1).any() or not (passes.reference == 0).any():
+        return undefined_estimate(ONE_CLASS, n)
+    adjusted = error_rates(passes)
+    if adjusted.clusters < 2:
+        return undefined_estimate(ONE_CLUSTER, n)
+    bounds = fieller_bounds(adjusted, t_975(adjusted.clusters - 1))
+    if bounds is None:
+        return undefined_estimate(NOT_INFORMATIVE, n)
+    p, sensitivity, specificity = error_rates(passes, added=0).rates.tolist()
+    value = (p + specificity - 1) / (sensitivity + specificity - 1)
+    low, high = (min(max(bound, 0.0), 1.0) for bound in (min(bounds[0], value), max(bounds[1], value)))
+    rule = f"Fieller with the errors of TPR and TNR over {adjusted.clusters:,} reviewed clusters"
+    return Estimate(min(max(value, 0.0), 1.0), n).with_interval(low, high, rule)
+
+
+def fieller_bounds(rates: ErrorRates, t: float) -> tuple[float, float] | None:
+    """The ends of {θ: (N − θ D)² ≤ t² Var(N − θ D)}; None where D is not above 0 by t standard errors."""
+    slopes = NUMERATOR, DENOMINATOR
+    numerator, denominator = (
+        float(slope @ rates.rates) + offset for slope, offset in zip(slopes, (-1, -1), strict=True)
+    )
+    aa, cc = (rates.variance(slope) for slope in slopes)
+    bb = float(NUMERATOR @ rates.covariance @ DENOMINATOR)
+    quadratic = denominator**2 - t**2 * cc
+    if denominator <= 0 or quadratic <= 0:
+        return None
+    middle, constant = numerator * denominator - t**2 * bb, numerator**2 - t**2 * aa
+    root = sqrt(max(middle**2 - quadratic * constant, 0.0))
+    return (middle - root) / quadratic, (middle + root) / quadratic
