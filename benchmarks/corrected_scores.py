@@ -53,7 +53,7 @@ class Study:
 def draw_quality(responses: int, size: int, rng: np.random.Generator) -> FloatArray:
     """Qualities of both candidates' responses: responses × 2. ``size``: the responses of a candidate in a cluster."""
     query = np.repeat(rng.normal(size=-(-responses // size)), size)[:responses, None] * OF_QUERY**0.5
-    return query + rng.normal(size=(responses, 2)) * (1 - OF_QUERY) ** 0.5 + WORTH
+    return np.asarray(query + rng.normal(size=(responses, 2)) * (1 - OF_QUERY) ** 0.5 + WORTH)
 
 
 def draw_latent(judge: str, quality: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

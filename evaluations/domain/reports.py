@@ -64,7 +64,8 @@ class ReportRules:
 
     ``judges`` and ``reviewers``: names; empty for all. ``since`` and ``until``: the first and the last day on which
     reviewers' votes count. ``saved_filter``: comparisons must also match it. ``part``: the only part of the
-    evaluation's split. ``all_pairs``: report every pair of reviewers, however many there are.
+    evaluation's split. ``all_pairs``: report every pair of reviewers, however many there are. ``pass_from``: the score
+    from which a single response passes; None for the better score of a scale of two, and no pass rate on others.
     """
 
     raters: str = "*"
@@ -80,6 +81,7 @@ class ReportRules:
     split_rule: SplitRule = SplitRule.TIE
     failed: FailedRule = FailedRule.EXCLUDE
     all_pairs: bool = False
+    pass_from: float | None = None
 
 
 def candidate_conditions(first: str, second: str) -> tuple[tuple[str, str], ...]:

@@ -42,6 +42,7 @@ FILTERS: Final = {
     "failed": "failed verdicts: exclude or tie",
     "coding": "sides: candidate or shown",
     "part": "only this part of the evaluation's split: train, dev or test",
+    "pass_from": "the score from which a single response passes, such as 4; default: the better score of two",
     "pairs": "all: every pair of reviewers, even above 30 reviewers",
     "aspect": "the aspect, for parts that show one at a time",
 }

@@ -6,7 +6,8 @@ reviewers and judge over those that both scored,
     θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
     y_g = Σ (Y − Ȳ) ÷ n,    d_g = Σ (F − F̄) ÷ n − Σ (F − F̂) ÷ N,
 
-as in `ppi` (Angelopoulos, Duchi and Zrnic 2023). The influences of two candidates are subtracted cluster by cluster, so
+as in `ppi` (Angelopoulos, Duchi and Zrnic 2023). Reviewed responses without a value, as those on which reviewers are
+evenly split, are in F̄ and not in Ȳ, for F̂ has such responses, too. The influences of two candidates are subtracted cluster by cluster, so
 that a difference has one λ, and the covariance of responses to the same query is in its variance.
 """
 
@@ -19,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     MIN_CLUSTERS,
     MIN_DISAGREEING,
@@ -79,24 +80,27 @@ class ClusterInfluences:
         return np.asarray(self.values.T @ self.values)
 
 
-def cluster_influences(reviewers: FloatArray, judge: FloatArray | None, cluster: IntArray) -> ClusterInfluences:
+def cluster_influences(
+    reviewers: FloatArray, judge: FloatArray | None, cluster: IntArray, split: BoolArray | None = None
+) -> ClusterInfluences:
     """The influences on the mean over responses with values on both sides; NaN is none.
 
     All arrays have an entry for each response of one candidate. ``judge``: None for the mean of ``reviewers`` alone.
+    ``split``: the responses that were reviewed and have no value.
     """
     ids, of = np.unique(cluster, return_inverse=True)
     scored = np.ones(len(cluster), dtype=bool) if judge is None else ~np.isnan(judge)
     reviewed = scored & ~np.isnan(reviewers)
+    seen = reviewed if split is None else reviewed | (scored & split)
     n, y = int(np.count_nonzero(reviewed)), np.where(reviewed, reviewers, 0.0)
     f = np.zeros(len(y)) if judge is None else np.where(scored, judge, 0.0)
     means = [
-        value[chosen].mean() if chosen.any() else np.nan
-        for value, chosen in ((y, reviewed), (f, scored), (f, reviewed))
+        value[chosen].mean() if chosen.any() else np.nan for value, chosen in ((y, reviewed), (f, scored), (f, seen))
     ]
     of_people, of_judge, of_judge_reviewed = map(float, means)
     with np.errstate(invalid="ignore", divide="ignore"):
         influence = np.where(reviewed, (y - of_people) / n, 0.0)
-        lead = np.where(reviewed, (f - of_judge_reviewed) / n, 0.0) - np.where(
+        lead = np.where(seen, (f - of_judge_reviewed) / seen.sum(), 0.0) - np.where(
             scored, (f - of_judge) / scored.sum(), 0.0
         )
     varied, differing = reviewed & (y != commonest(y[reviewed])), reviewed & (drop_rounding_noise(y - f) != 0)
@@ -211,7 +215,7 @@ def all_difference_sums(
 
 
 def mean_interval(number: Estimate, sums: MeanSums, bounds: Bounds) -> Estimate:
-    """± t with effective clusters − 1 degrees of freedom; Wilson's for a share with few clusters, or few that differ."""
+    """± t with effective clusters − 1 degrees of freedom; Wilson's for shares with few clusters, or few that differ."""
     if sums.clusters < 2:
         return number.without_interval(ONE_CLUSTER)
     if bounds is SHARE_BOUNDS and (sums.effective < MIN_CLUSTERS or sums.varied < MIN_DISAGREEING):
@@ -310,7 +314,8 @@ class ResponseValues:
     """Values of all responses, NaN where there is none.
 
     ``people``: from reviewers. ``judges``: by name. ``candidate``: the index in ``names``. ``cluster``: from 0.
-    ``bounds``: of a mean. ``why_uncorrected``: why no mean may be corrected, if so.
+    ``bounds``: of a mean. ``why_uncorrected``: why no mean may be corrected, if so. ``split``: the responses that were
+    reviewed and have no value.
     """
 
     people: FloatArray
@@ -320,6 +325,7 @@ class ResponseValues:
     names: Sequence[str]
     bounds: Bounds = UNBOUNDED
     why_uncorrected: str | None = None
+    split: BoolArray | None = None
 
     @cached_property
     def by_candidate(self) -> dict[int, IntArray]:
@@ -341,7 +347,12 @@ class ResponseValues:
         found = {}
         for number in self.scored_candidates:
             own = self.by_candidate[number]
-            of_candidate = cluster_influences(value[own], None if judge is None else judge[own], self.cluster[own])
+            of_candidate = cluster_influences(
+                value[own],
+                None if judge is None else judge[own],
+                self.cluster[own],
+                None if self.split is None else self.split[own],
+            )
             if of_candidate.n:
                 found[number] = of_candidate
         return found

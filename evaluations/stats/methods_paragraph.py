@@ -140,11 +140,11 @@ def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
     """Sentences on an evaluation without comparisons."""
     counts = [np.unique(score.people.unit) for score in scores.values()]
     counts += [np.flatnonzero(~np.isnan(values)) for score in scores.values() for values in score.judges.values()]
-    responses = len(np.unique(np.concatenate(counts))) if counts else 0
+    responses = np.unique(np.concatenate(counts))
     names, cluster = [score.name.lower() for score in scores.values()], next(iter(scores.values())).cluster
-    clusters = len(np.unique(cluster))
+    clusters = len(np.unique(cluster[responses]))
     yield (
-        f"Scores of {count_phrase(responses, 'single response')} in "
+        f"Scores of {count_phrase(len(responses), 'single response')} in "
         f"{count_phrase(clusters, 'cluster')} on {join_words(names)} were compared."
     )
 

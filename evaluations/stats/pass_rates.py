@@ -174,10 +174,10 @@ class PassRates:
 
 @dataclass(frozen=True)
 class Reference:
-    """``value``: the result by reviewers, 1 for a pass, 0 for none, NaN without one. ``split``: how many are even."""
+    """``value``: the result by reviewers, 1 for a pass, 0 for none, NaN without one. ``split``: where they are even."""
 
     value: FloatArray
-    split: int
+    split: BoolArray
 
 
 def reference_passes(each: PersonScores, rule: PassRule, responses: int) -> Reference:
@@ -185,7 +185,7 @@ def reference_passes(each: PersonScores, rule: PassRule, responses: int) -> Refe
     share = mean_by_unit(each.unit, rule.passes(each.value), responses)
     is_split = share == EVEN
     value = np.where(np.isnan(share) | is_split, np.nan, (share > EVEN).astype(np.float64))
-    return Reference(value, int(np.count_nonzero(is_split)))
+    return Reference(value, is_split)
 
 
 def pass_rates(
@@ -201,13 +201,14 @@ def pass_rates(
         names=scores.names,
         bounds=SHARE_BOUNDS,
         why_uncorrected=scores.why_uncorrected,
+        split=reference.split,
     )
     means = candidate_means(values)
     return PassRates(
         pass_from=rule.pass_from,
         lower_is_better=rule.lower_is_better,
         is_stated=rule.is_stated,
-        split=reference.split,
+        split=int(np.count_nonzero(reference.split)),
         candidates={
             values.names[number]: candidate_pass_rate(values, number, means.candidates[values.names[number]])
             for number in values.scored_candidates
@@ -240,4 +241,5 @@ def rogan_gladen_of_candidate(values: ResponseValues, name: str, number: int) ->
     if (why := values.why_not_corrected(judge, number)) is not None:
         return undefined_estimate(why)
     scored = own[~np.isnan(judge[own])]
-    return rogan_gladen(JudgedPasses(judge[scored], values.people[scored], values.cluster[scored]))
+    columns = judge[scored], values.people[scored], values.cluster[scored]
+    return rogan_gladen(JudgedPasses(*columns, None if values.split is None else values.split[scored]))

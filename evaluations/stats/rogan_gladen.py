@@ -6,7 +6,8 @@ p the judge's pass rate over all responses, TPR and TNR the shares of the passin
 reviewers, on which the judge agrees. As the interval of Lang and Reiczigel (2014), which Lee, Zeng, Lee and Sohn (2025)
 recommend for LLM judges, ours has the uncertainty of p, TPR and TNR, and counts one more response of each class that
 the judge gets right, and one that it gets wrong. Ours is Fieller's (1954) for the ratio, with the covariance of all
-three by cluster: reviewed responses are part of all, and responses to one query are alike.
+three by cluster: reviewed responses are part of all, and responses to one query are alike. From p the difference is
+taken that responses make on which reviewers are evenly split, as far as they are known.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from evaluations.stats.cluster_totals import number_clusters
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import ONE_CLUSTER, bessel_factor
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.significance import t_975
@@ -34,12 +35,13 @@ DENOMINATOR: Final = np.array([0.0, 1.0, 1.0])
 class JudgedPasses:
     """One entry for each response that the judge scored: 1 for a pass, 0 for none.
 
-    ``reference``: from reviewers, NaN where they gave none. ``cluster``: of each.
+    ``reference``: from reviewers, NaN where they gave none, or are evenly ``split``. ``cluster``: of each.
     """
 
     judge: FloatArray
     reference: FloatArray
     cluster: IntArray
+    split: BoolArray | None = None
 
 
 @dataclass(frozen=True)
@@ -56,28 +58,32 @@ class ErrorRates:
 
 def error_rates(passes: JudgedPasses, added: int = 1) -> ErrorRates:
     """``added``: how many right and as many wrong responses are added to each class, each a cluster of its own."""
-    shared = ~np.isnan(passes.reference)
+    judge, shared = passes.judge, ~np.isnan(passes.reference)
     positive, negative = passes.reference == 1, passes.reference == 0
-    right = (1 - passes.judge, passes.judge)
-    sizes = positive.sum() + 2 * added, negative.sum() + 2 * added
-    rates = np.array(
-        [
-            passes.judge.mean(),
-            (right[1][positive].sum() + added) / sizes[0],
-            (right[0][negative].sum() + added) / sizes[1],
-        ]
-    )
-    influences = (
-        (passes.judge - rates[0]) / len(passes.judge),
-        positive * (right[1] - rates[1]) / sizes[0],
-        negative * (right[0] - rates[2]) / sizes[1],
-    )
+    p, of_p = judge_pass_rate(passes)
+    rates, influences, extra = [p], [of_p], [0.0]
+    for members, right in ((positive, judge), (negative, 1 - judge)):
+        size = members.sum() + 2 * added
+        rate = float((right[members].sum() + added) / size)
+        rates.append(rate)
+        influences.append(members * (right - rate) / size)
+        extra.append(added * ((1 - rate) ** 2 + rate**2) / size**2)
     clusters = number_clusters(passes.cluster)
     totals = np.stack([clusters.total(influence) for influence in influences])
-    extra = [added * ((1 - rate) ** 2 + rate**2) / size**2 for rate, size in zip(rates[1:], sizes, strict=True)]
     reviewed = len(np.unique(passes.cluster[shared]))
-    covariance = (totals @ totals.T + np.diag([0.0, *extra])) * bessel_factor(reviewed)
-    return ErrorRates(rates, covariance, reviewed)
+    covariance = (totals @ totals.T + np.diag(extra)) * bessel_factor(reviewed)
+    return ErrorRates(np.array(rates), covariance, reviewed)
+
+
+def judge_pass_rate(passes: JudgedPasses) -> tuple[float, FloatArray]:
+    """p, and each response's influence on it."""
+    judge, shared = passes.judge, ~np.isnan(passes.reference)
+    seen = shared if passes.split is None else shared | passes.split
+    rate, influence = judge.mean(), (judge - judge.mean()) / len(judge)
+    for members, sign in ((shared, 1), (seen, -1)):
+        mean = judge[members].mean()
+        rate, influence = rate + sign * mean, influence + sign * members * (judge - mean) / members.sum()
+    return float(rate), influence
 
 
 def rogan_gladen(passes: JudgedPasses) -> Estimate:

@@ -103,7 +103,7 @@ class AspectScores:
     ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
     first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
     response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
-    ``candidates``. ``two_values``: the scale, if it has only two. ``is_stratified``: whether reviews were sampled by
+    ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two. ``is_stratified``: whether reviews were sampled by
     strata.
     """
 
@@ -116,6 +116,7 @@ class AspectScores:
     cluster: IntArray
     candidate: IntArray
     candidates: tuple[str, ...]
+    responses: IntArray | None = None
     two_values: tuple[float, float] | None = None
     lower_is_better: bool = False
     is_stratified: bool = False

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise, zip_longest
+from math import isfinite, nan
 from typing import Any, Final
 
 from evaluations.comparisons.selectors import get_saved_filter
@@ -68,6 +69,12 @@ class Command(ProductCommand):
         parser.add_argument("--until", type=parse_day, metavar="DAY", help="last day of votes")
         parser.add_argument("--coding", choices=list(SideCoding), default=SideCoding.CANDIDATE)
         parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
+        parser.add_argument(
+            "--pass-from",
+            type=parse_score,
+            metavar="SCORE",
+            help="score from which a single response passes; default: the better score of two",
+        )
         parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, even above 30 reviewers")
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
@@ -96,6 +103,7 @@ def parse_report_rules(options: CommandOptions) -> ReportRules:
         split_rule=SplitRule(options["split_rule"]),
         failed=FailedRule(options["failed"]),
         all_pairs=options["all_pairs"],
+        pass_from=options["pass_from"],
     )
 
 
@@ -104,6 +112,16 @@ def parse_day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(f"“{text}” is not a date. Use the form 2026-01-31") from None
+
+
+def parse_score(text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = nan
+    if not isfinite(score):
+        raise ArgumentTypeError(f"“{text}” is not a score. Use a number, such as 4")
+    return score
 
 
 def compute_report(slug: str, rules: ReportRules, saved_filter_name: str | None, *, everything: bool) -> Report:
