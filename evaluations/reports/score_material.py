@@ -133,24 +133,30 @@ class ScoreScale:
 def read_score_scales(aspects: Sequence[Aspect], raters: Sequence[Rater]) -> dict[int, ScoreScale]:
     """By aspect id."""
     scores = Score.objects.filter(rater__in=raters, aspect__in=aspects).order_by()
-    extremes = {about: ends for about, *ends in scores.values_list("aspect", Min("value"), Max("value"))}
+    extremes = scores.values_list("aspect").annotate(low=Min("value"), high=Max("value"))
+    ends = {about: (low, high) for about, low, high in extremes}
     rules = imported_score_rules(Q(aspect__in=aspects))
     return {
         aspect.pk: ScoreScale(
-            find_two_values(aspect, *extremes[aspect.pk], scores) if aspect.pk in extremes else None,
+            find_two_values(aspect, ends[aspect.pk], scores) if aspect.pk in ends else None,
             aspect.pk in rules and rules[aspect.pk].lower_is_better,
         )
         for aspect in aspects
     }
 
 
-def find_two_values(aspect: Aspect, low: float, high: float, scores: QuerySet[Score]) -> tuple[float, float] | None:
-    offered = RubricAspect.objects.filter(aspect=aspect, scale_min__isnull=False)
-    widths = offered.values_list("scale_min", "scale_max", "scale_step").distinct()
-    has_more_steps = any(step and top - bottom > step for bottom, top, step in widths)
-    ends = (min((bottom for bottom, *_ in widths), default=low), max((top for _, top, _ in widths), default=high))
-    has_others = has_more_steps or scores.filter(aspect=aspect).exclude(value__in=ends).exists()
-    return None if has_others or ends[0] == ends[1] else ends
+def find_two_values(
+    aspect: Aspect, observed: tuple[float, float], scores: QuerySet[Score]
+) -> tuple[float, float] | None:
+    """The ends of the scales of all rubrics; None if there is a value between them."""
+    offered = RubricAspect.objects.filter(aspect=aspect, scale_min__isnull=False, scale_max__isnull=False)
+    scales = list(offered.values_list("scale_min", "scale_max", "scale_step").distinct())
+    low = min([observed[0], *(bottom for bottom, _, _ in scales if bottom is not None)])
+    high = max([observed[1], *(top for _, top, _ in scales if top is not None)])
+    has_more_steps = any(step and high - low > step for *_, step in scales)
+    if low == high or has_more_steps or scores.filter(aspect=aspect).exclude(value__in=(low, high)).exists():
+        return None
+    return low, high
 
 
 def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray, IntArray, tuple[str, ...]]:

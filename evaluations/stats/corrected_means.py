@@ -6,9 +6,9 @@ reviewers and judge over those that both scored,
     θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
     y_g = Σ (Y − Ȳ) ÷ n,    d_g = Σ (F − F̄) ÷ n − Σ (F − F̂) ÷ N,
 
-as in `ppi` (Angelopoulos, Duchi and Zrnic 2023). Reviewed responses without a value, as those on which reviewers are
-evenly split, are in F̄ and not in Ȳ, for F̂ has such responses, too. The influences of two candidates are subtracted cluster by cluster, so
-that a difference has one λ, and the covariance of responses to the same query is in its variance.
+as in `ppi` (Angelopoulos, Duchi and Zrnic 2023). Reviewed responses without a value, on which reviewers are evenly
+split, are in F̄ and not in Ȳ, because F̂ has such responses, too. The influences of two candidates are subtracted
+cluster by cluster, so that a difference has one λ, and the covariance of responses to a query is in its variance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -103,8 +103,8 @@ class AspectScores:
     ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
     first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
     response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
-    ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two. ``is_stratified``: whether reviews were sampled by
-    strata.
+    ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two.
+    ``is_stratified``: whether reviews were sampled by strata.
     """
 
     name: str
