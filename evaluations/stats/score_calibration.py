@@ -73,7 +73,7 @@ def calibration_bin(judge: FloatArray, people: FloatArray, cluster: IntArray, ch
 def large_differences(
     judge: FloatArray, people: FloatArray, cluster: IntArray, observed_range: float
 ) -> LargeDifferences:
-    """``observed_range``: the highest score of anyone − the lowest."""
+    """``observed_range``: the highest score of reviewers and the judge − the lowest."""
     threshold = LARGE_SHARE * observed_range
     both = ~np.isnan(judge) & ~np.isnan(people)
     if not threshold:

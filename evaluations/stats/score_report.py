@@ -6,6 +6,7 @@ A person who scored a response several times counts once there, with the mean.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
@@ -96,6 +97,9 @@ class ScoreReport:
     saw_judge_first: ScoresAfterJudge
 
 
+NO_IDS: Final[IntArray] = np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class AspectScores:
     """Scores of single responses on one aspect.
@@ -116,7 +120,7 @@ class AspectScores:
     cluster: IntArray
     candidate: IntArray
     candidates: tuple[str, ...]
-    responses: IntArray | None = None
+    responses: IntArray = NO_IDS
     two_values: tuple[float, float] | None = None
     lower_is_better: bool = False
     is_stratified: bool = False
@@ -129,11 +133,9 @@ class AspectScores:
             return None
         return PassRule(self.two_values[0 if self.lower_is_better else 1], self.lower_is_better)
 
-    @property
-    def observed_range(self) -> float:
-        """The highest score of anyone − the lowest."""
-        scores = [self.people.value, *(judge[~np.isnan(judge)] for judge in self.judges.values())]
-        given = np.concatenate(scores)
+    def observed_range(self, judge: str) -> float:
+        """The highest score of reviewers and this judge − the lowest."""
+        given = np.concatenate([self.people.value, self.judges[judge][~np.isnan(self.judges[judge])]])
         return float(np.ptp(given)) if len(given) else 0.0
 
 
@@ -160,9 +162,7 @@ def score_report(scores: AspectScores, *, all_pairs: bool = False, pass_from: fl
     judges, cluster, reviewed = scores.judges, scores.cluster, review_scores(scores)
     scored = ~np.isnan(reviewed.mean)  # mostly few of many
     each = PersonScores((np.cumsum(scored) - 1)[reviewed.each.unit], reviewed.each.rater, reviewed.each.value)
-    shared = ScoredResponses(
-        each, reviewed.mean[scored], number_clusters(cluster[scored]).of, scores.names, scores.observed_range
-    )
+    shared = ScoredResponses(each, reviewed.mean[scored], number_clusters(cluster[scored]).of, scores.names)
     values = response_values(scores, reviewed)
     means, rule = candidate_means(values), scores.pass_rule(pass_from)
     return ScoreReport(
@@ -173,7 +173,9 @@ def score_report(scores: AspectScores, *, all_pairs: bool = False, pass_from: fl
         if rule is None
         else pass_rates(reference_passes(reviewed.each, rule, len(cluster)), judges, rule, values),
         human_human=human_score_agreement(each, scores.names, shared.cluster, all_pairs),
-        judges={name: judge_scores(judge[scored], shared) for name, judge in judges.items()},
+        judges={
+            name: judge_scores(judge[scored], shared, scores.observed_range(name)) for name, judge in judges.items()
+        },
         judge_judge=tuple(
             name_score_pair(shared_score_agreement(judges[name_1], judges[name_2], cluster), name_1, name_2)
             for name_1, name_2 in combinations(judges, 2)
@@ -195,16 +197,12 @@ def response_values(scores: AspectScores, reviewed: ReviewedScores) -> ResponseV
 
 @dataclass(frozen=True)
 class ScoredResponses:
-    """The responses that people scored. ``mean`` and ``cluster``: of each. ``names``: the person of each rater number.
-
-    ``observed_range``: of all scores on the aspect.
-    """
+    """The responses that people scored. ``mean`` and ``cluster``: of each. ``names``: the person of each rater number."""
 
     each: PersonScores
     mean: FloatArray
     cluster: IntArray
     names: Sequence[str]
-    observed_range: float
 
 
 def mean_score_per_person(scores: PersonScores, units: int) -> PersonScores:
@@ -238,8 +236,8 @@ def score_agreement_after_judge(
     return ScoresAfterJudge(len(late.value), by_judge)
 
 
-def judge_scores(judge: FloatArray, reviewed: ScoredResponses) -> JudgeScores:
-    """``judge``: its score of each reviewed response, NaN where it has none."""
+def judge_scores(judge: FloatArray, reviewed: ScoredResponses, observed_range: float) -> JudgeScores:
+    """``judge``: its score of each reviewed response, NaN where it has none. ``observed_range``: of all scores."""
     each, cluster, names = reviewed.each, reviewed.cluster, reviewed.names
     scores = judge[each.unit]
     advantages = (advantage(judge, each, cluster) for advantage in (advantage_of_distances, advantage_of_scores))
@@ -252,7 +250,7 @@ def judge_scores(judge: FloatArray, reviewed: ScoredResponses) -> JudgeScores:
         ceiling=score_ceiling(judge, each, names, cluster),
         alt_tests=ScoreAltTests(*(alt_test(advantage, names, "responses") for advantage in advantages)),
         calibration=score_calibration(judge, reviewed.mean, cluster),
-        large_differences=large_differences(judge, reviewed.mean, cluster, reviewed.observed_range),
+        large_differences=large_differences(judge, reviewed.mean, cluster, observed_range),
     )
 
 
