@@ -16,6 +16,7 @@ from evaluations.domain.reports import PlotFormat, ReportPart
 from evaluations.domain.roles import Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.verdicts import Score
+from evaluations.rendered_texts import render_texts
 from evaluations.reports.chart_files import build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
 from evaluations.reports.large_differences import MAX_LISTED, LargeDifference, reveal_large_differences
@@ -33,7 +34,6 @@ from evaluations.reports.served_reports import (
     keep_served_report,
     read_report_state,
 )
-from evaluations.rendered_texts import render_texts
 from evaluations.visibility import can_see_judges
 from evaluations.web.requests import AuthenticatedRequest
 

@@ -4,9 +4,8 @@ A person who scored a response several times counts once there, with the mean.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final
 
 import numpy as np
 
@@ -97,9 +96,6 @@ class ScoreReport:
     saw_judge_first: ScoresAfterJudge
 
 
-NO_IDS: Final[IntArray] = np.empty(0, dtype=np.int64)
-
-
 @dataclass(frozen=True)
 class AspectScores:
     """Scores of single responses on one aspect.
@@ -120,7 +116,7 @@ class AspectScores:
     cluster: IntArray
     candidate: IntArray
     candidates: tuple[str, ...]
-    responses: IntArray = NO_IDS
+    responses: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     two_values: tuple[float, float] | None = None
     lower_is_better: bool = False
     is_stratified: bool = False
@@ -197,7 +193,7 @@ def response_values(scores: AspectScores, reviewed: ReviewedScores) -> ResponseV
 
 @dataclass(frozen=True)
 class ScoredResponses:
-    """The responses that people scored. ``mean`` and ``cluster``: of each. ``names``: the person of each rater number."""
+    """The responses that people scored; ``mean`` and ``cluster`` of each. ``names``: of the people, by rater number."""
 
     each: PersonScores
     mean: FloatArray
