@@ -103,7 +103,7 @@ def rogan_gladen(passes: JudgedPasses) -> Estimate:
     p, sensitivity, specificity = error_rates(passes, added=0).rates.tolist()
     value = (p + specificity - 1) / (sensitivity + specificity - 1)
     low, high = (min(max(bound, 0.0), 1.0) for bound in (min(bounds[0], value), max(bounds[1], value)))
-    rule = f"Fieller with the errors of TPR and TNR over {adjusted.clusters:,} reviewed clusters"
+    rule = f"Fieller with the errors of TPR and TNR over {adjusted.clusters:,} clusters"
     return Estimate(min(max(value, 0.0), 1.0), n).with_interval(low, high, rule)
 
 

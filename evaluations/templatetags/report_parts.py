@@ -45,6 +45,11 @@ def have_shared_scores(judges: Mapping[str, JudgeScores]) -> bool:
 
 
 @register.filter
+def first_key(by_name: Mapping[str, object]) -> str:
+    return next(iter(by_name), "")
+
+
+@register.filter
 def has_ceiling(judges: Mapping[str, JudgeScores]) -> bool:
     """Whether a judge scored a response that two reviewers scored."""
     return any(judge.ceiling.n for judge in judges.values())
