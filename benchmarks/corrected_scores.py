@@ -132,9 +132,9 @@ class Tally:
         }
 
 
-def find_truth() -> dict[tuple[str, str], float]:
+def find_truth(responses: int = TRUTH_RESPONSES) -> dict[tuple[str, str], float]:
     rng = np.random.default_rng(1)
-    people, _ = draw_latent("constant", draw_quality(TRUTH_RESPONSES, 1, rng), rng)
+    people, _ = draw_latent("constant", draw_quality(responses, 1, rng), rng)
     truth: dict[tuple[str, str], float] = {}
     for kind, read in (("score", scores_of), ("pass", passes_of)):
         first, second = read(people).mean(axis=0).tolist()
