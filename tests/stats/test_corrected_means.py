@@ -18,6 +18,8 @@ from evaluations.stats.corrected_means import (
     NOT_SHARED,
     STRATIFIED,
     CandidateMeans,
+    CorrectedMean,
+    JudgeDifference,
     ResponseValues,
     candidate_means,
     cluster_influences,
@@ -55,8 +57,8 @@ def test_a_corrected_mean_is_worked_by_hand() -> None:
     people, judge = np.array([3, 1, 4, GAP, GAP, GAP]), np.array([4.0, 2, 4, 5, 3, 4])
     found = means_of(people, judge, np.arange(6)).candidates["model 0"]
     corrected = found.corrected["judge"]
-    assert (found.people.value, found.people.n) == (pytest.approx(8 / 3), 3)
-    assert (found.judges["judge"].value, found.judges["judge"].n) == (pytest.approx(22 / 6), 6)
+    assert (found.people.value, found.people.n) == pytest.approx((8 / 3, 3))
+    assert (found.judges["judge"].value, found.judges["judge"].n) == pytest.approx((22 / 6, 6))
     assert corrected.judge_weight == 1
     assert corrected.corrected.value == pytest.approx(22 / 6 + 8 / 3 - 10 / 3)
     assert (corrected.corrected.n, corrected.scored, corrected.coverage) == (3, 6, 1)
@@ -95,7 +97,7 @@ def loop_over_responses(
 def test_means_and_their_difference_are_those_of_a_loop_over_responses(seed: int) -> None:
     people, judge, cluster, candidate = random_study(seed)
     found = means_of(people, judge, cluster, candidate)
-    cases = [
+    cases: list[tuple[CorrectedMean | JudgeDifference, list[float]]] = [
         (found.candidates["model 0"].corrected["judge"], [1.0, 0.0]),
         (found.candidates["model 1"].corrected["judge"], [0.0, 1.0]),
         (found.differences[0].judges["judge"], [1.0, -1.0]),

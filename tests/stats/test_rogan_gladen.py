@@ -34,7 +34,7 @@ def test_a_rate_is_worked_by_hand() -> None:
     # TPR 45/50, TNR 40/50; the judge passes 45 + 10 of 100 reviewed and 545 of 900 others: p = .6.
     # (.6 + .8 − 1) ÷ (.9 + .8 − 1) = .4/.7.
     found = rogan_gladen(passes(45, 10, 5, 40, (545, 355)))
-    assert (found.value, found.n) == (pytest.approx(4 / 7), 100)
+    assert (found.value, found.n) == pytest.approx((4 / 7, 100))
     # Adjusted: TPR 46/52, TNR 41/52, p = .6; their variances .8846 · .1154/52 and .7885 · .2115/52, by the delta method
     # with p's .24/1000 and without covariances: √(.00024 + .5678² · .001963 + .4322² · .003207) ÷ .6731 = .0576.
     assert found.ci95 is not None
@@ -50,7 +50,7 @@ def test_where_everything_is_reviewed_it_is_the_rate_of_reviewers() -> None:
     all_of_them = passes(45, 10, 5, 40, (30, 10))
     split = np.isnan(all_of_them.reference)
     found = rogan_gladen(JudgedPasses(all_of_them.judge, all_of_them.reference, all_of_them.cluster, split))
-    assert (found.value, found.n) == (pytest.approx(0.5), 100)
+    assert (found.value, found.n) == pytest.approx((0.5, 100))
 
 
 def test_a_judge_that_may_not_see_the_difference_gives_no_rate() -> None:

@@ -39,7 +39,7 @@ def test_equal_scores_share_a_bin() -> None:
 def test_large_differences_are_a_quarter_of_the_range_or_more() -> None:
     judge, people = np.array([5.0, 4, 3, GAP]), np.array([4.0, 3.5, 1, 1])
     found = large_differences(judge, people, np.arange(4), 4.0)
-    assert (found.threshold, found.share.n, found.share.value) == (1.0, 3, pytest.approx(2 / 3))
+    assert (found.threshold, found.share.n, found.share.value) == pytest.approx((1.0, 3, 2 / 3))
 
 
 def test_a_difference_in_decimals_reaches_its_threshold() -> None:
