@@ -171,13 +171,13 @@ def build_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> list[C
 
 def iterate_mean_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> Iterator[Chart]:
     """Pass rates and mean scores of candidates, and their differences."""
-    rates = report.pass_rates
+    rates, rule = report.pass_rates, SCORE_RULE if report.judges else ""
     if rates is not None:
-        caption = Caption("scores-passes", f"Pass rates on {aspect}", SCORE_RULE)
+        caption = Caption("scores-passes", f"Pass rates on {aspect}", rule)
         yield build_forest_chart(caption, list(iterate_pass_estimates(rates)), PASS_RATE, theme, row_name="Model")
         yield from iterate_score_difference_charts("passes", rates.differences, PASS_DIFFERENCE, aspect, theme)
     if report.candidates:
-        caption = Caption("scores-means", f"Mean scores on {aspect}", SCORE_RULE)
+        caption = Caption("scores-means", f"Mean scores on {aspect}", rule)
         estimates = list(iterate_mean_estimates(report.candidates))
         yield build_forest_chart(caption, estimates, MEAN_SCORE, theme, row_name="Model")
     yield from iterate_score_difference_charts("means", report.differences, SCORE_DIFFERENCE, aspect, theme)

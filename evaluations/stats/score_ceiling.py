@@ -21,7 +21,6 @@ from evaluations.stats.confidence_intervals import (
     Bounds,
     Spread,
     Statistic,
-    differentiate,
     why_counts_withhold_interval,
 )
 from evaluations.stats.estimates import Estimate, JudgeVersusPeople, drop_rounding_noise, undefined_estimate
@@ -40,6 +39,9 @@ BOUNDS: Final[tuple[Bounds, ...]] = (
     *(NOT_NEGATIVE, NOT_NEGATIVE, UNBOUNDED),
     *(CORRELATION_BOUNDS, CORRELATION_BOUNDS, (-2.0, 2.0)),
 )
+
+
+DISTANCES: Final = range(3)  # of these, the mean absolute differences
 
 
 @dataclass(frozen=True)
@@ -102,20 +104,15 @@ def score_ceiling(judge: FloatArray, each: PersonScores, names: Sequence[str], c
     return ScoreCeiling(n, absolute, square, correlation, tuple(left_out_distances(scores, names)))
 
 
-def average_measures(scores: LeftOutScores, measures: int = MEASURES) -> list[JudgeVersusPeople]:
-    """Mean absolute difference, root mean square difference and Pearson's correlation, or the first of these."""
+def average_measures(scores: LeftOutScores) -> list[JudgeVersusPeople]:
+    """Mean absolute difference, root mean square difference and Pearson's correlation."""
     average = average_over_reviewers(scores)
-
-    def statistic(totals: FloatArray) -> FloatArray:
-        return judge_people_difference_statistic(average.values_at(totals))
-
-    spread = Spread(average.influence)
-    values = differentiate(statistic, average.influence.totals).values
-    reasons = withheld_reasons(scores)
-    numbers = []
-    for place, bounds in enumerate(BOUNDS[: 3 * measures]):
-        number = ceiling_number(float(values[place]), len(scores.own))
-        numbers.append(ceiling_interval(number, spread, statistic, place, bounds, reasons[place % 3]))
+    values = judge_people_difference_statistic(average.values).tolist()
+    spread, reasons = Spread(average.influence), withheld_reasons(scores)
+    numbers = [
+        ceiling_interval(ceiling_number(value, len(scores.own)), spread, average, place, reasons[place % 3])
+        for place, value in enumerate(values)
+    ]
     return [JudgeVersusPeople(*numbers[first : first + 3]) for first in range(0, len(numbers), 3)]
 
 
@@ -123,21 +120,32 @@ def ceiling_number(value: float, n: int) -> Estimate:
     return Estimate(value, n) if np.isfinite(value) else undefined_estimate(TOO_SHORT.format(MIN_RESPONSES), n)
 
 
+def statistic_at(average: RaterAverage, place: int) -> Statistic:
+    def statistic(totals: FloatArray) -> FloatArray:
+        return np.asarray(judge_people_difference_statistic(average.values_at(totals))[..., place])
+
+    return statistic
+
+
 def ceiling_interval(
-    number: Estimate, spread: Spread, statistic: Statistic, place: int, bounds: Bounds, reason: "WithheldReason"
+    number: Estimate, spread: Spread, average: RaterAverage, place: int, reason: "WithheldReason"
 ) -> Estimate:
     """Below 40 effective clusters, mean absolute differences have an interval of t and the others none."""
     if number.value is None:
         return number
-
-    def of_place(totals: FloatArray) -> FloatArray:
-        return np.asarray(statistic(totals)[..., place])
-
     if reason.few is None:
-        return spread.interval(number, of_place, bounds)
-    if reason.alike is not None or place >= 3:
-        return number.without_interval(reason.alike or reason.few)
-    return t_interval_by_effective_clusters(number, spread, of_place, bounds)
+        return spread.interval(number, statistic_at(average, place), BOUNDS[place])
+    if place in DISTANCES:
+        return distance_interval(number, spread, average, place, reason)
+    return number.without_interval(reason.few)
+
+
+def distance_interval(
+    number: Estimate, spread: Spread, average: RaterAverage, place: int, reason: "WithheldReason"
+) -> Estimate:
+    if reason.alike is not None:
+        return number.without_interval(reason.alike)
+    return t_interval_by_effective_clusters(number, spread, statistic_at(average, place), BOUNDS[place])
 
 
 @dataclass(frozen=True)
@@ -211,7 +219,13 @@ def correlation(side: FloatArray, others: FloatArray) -> Measured:
 
 
 def left_out_distances(scores: LeftOutScores, names: Sequence[str]) -> Iterator[LeftOutDistance]:
-    """The mean absolute differences of judge and each reviewer, over the responses of that reviewer."""
+    """The mean absolute differences of judge and each reviewer, over the responses of that reviewer, all by t."""
     for entries in scores.by_person():
         part = LeftOutScores(*(column[entries] for column in vars(scores).values()))
-        yield LeftOutDistance(**vars(average_measures(part, 1)[0]), rater=names[int(part.person[0])])
+        average, reasons = average_over_reviewers(part), withheld_reasons(part)
+        values, spread = judge_people_difference_statistic(average.values).tolist(), Spread(average.influence)
+        judge, people, difference = (
+            distance_interval(Estimate(values[place], len(entries)), spread, average, place, reasons[place])
+            for place in DISTANCES
+        )
+        yield LeftOutDistance(judge, people, difference, names[int(part.person[0])])
