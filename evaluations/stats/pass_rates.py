@@ -45,16 +45,24 @@ EQUAL: Final[BoolArray] = REVIEWERS_PASS == JUDGE_PASSES
 class PassRule:
     """A score passes from ``pass_from`` on, or up to it where lower scores are better.
 
-    ``is_stated``: whether the reader set the threshold; else the scale has two values, of which it is the better one.
+    ``worse``: the other score of a scale of two; None where the reader set the threshold. A mean of several such scores
+    passes if more than half of them do.
     """
 
     pass_from: float
     lower_is_better: bool = False
-    is_stated: bool = False
+    worse: float | None = None
+
+    @property
+    def is_stated(self) -> bool:
+        return self.worse is None
 
     def passes(self, scores: FloatArray) -> FloatArray:
         """1 for a pass, 0 for none, NaN without a score."""
-        passed = scores <= self.pass_from if self.lower_is_better else scores >= self.pass_from
+        if self.worse is None:
+            passed = scores <= self.pass_from if self.lower_is_better else scores >= self.pass_from
+        else:
+            passed = np.abs(scores - self.pass_from) < np.abs(scores - self.worse)
         return np.where(np.isnan(scores), np.nan, passed.astype(np.float64))
 
 

@@ -6,9 +6,11 @@ A person who scored a response several times counts once there, with the mean.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
+from evaluations.domain.reports import ReportRules
 from evaluations.stats.alt_test import AltTest, advantage_of_distances, advantage_of_scores, alt_test
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.cluster_totals import number_clusters
@@ -29,6 +31,8 @@ from evaluations.stats.score_calibration import LargeDifferences, ScoreCalibrati
 from evaluations.stats.score_ceiling import ScoreCeiling, score_ceiling
 from evaluations.stats.score_reliability import PersonScores, ScoreReliability, score_reliability
 from evaluations.stats.votes import rating_design
+
+DEFAULT_RULES: Final = ReportRules()
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,11 @@ class AspectScores:
     def pass_rule(self, pass_from: float | None) -> PassRule | None:
         """The rule by the reader's threshold, else by the better of two values; None without either."""
         if pass_from is not None:
-            return PassRule(pass_from, self.lower_is_better, is_stated=True)
+            return PassRule(pass_from, self.lower_is_better)
         if self.two_values is None:
             return None
-        return PassRule(self.two_values[0 if self.lower_is_better else 1], self.lower_is_better)
+        worse, better = self.two_values[:: -1 if self.lower_is_better else 1]
+        return PassRule(better, self.lower_is_better, worse)
 
     def observed_range(self, judge: str) -> float:
         """The highest score of reviewers and this judge − the lowest."""
@@ -149,18 +154,14 @@ def review_scores(scores: AspectScores) -> ReviewedScores:
     return ReviewedScores(each, mean_by_unit(each.unit, each.value, responses))
 
 
-def score_report(scores: AspectScores, *, all_pairs: bool = False, pass_from: float | None = None) -> ScoreReport:
-    """The report on one aspect.
-
-    ``all_pairs``: report every pair of reviewers, however many there are. ``pass_from``: the score from which a
-    response passes, None for the better one of two values.
-    """
+def score_report(scores: AspectScores, rules: ReportRules = DEFAULT_RULES) -> ScoreReport:
+    """The report on one aspect. Of the rules, those on pairs of reviewers and on the score of a pass apply."""
     judges, cluster, reviewed = scores.judges, scores.cluster, review_scores(scores)
     scored = ~np.isnan(reviewed.mean)  # mostly few of many
     each = PersonScores((np.cumsum(scored) - 1)[reviewed.each.unit], reviewed.each.rater, reviewed.each.value)
     shared = ScoredResponses(each, reviewed.mean[scored], number_clusters(cluster[scored]).of, scores.names)
     values = response_values(scores, reviewed)
-    means, rule = candidate_means(values), scores.pass_rule(pass_from)
+    means, rule = candidate_means(values), scores.pass_rule(rules.pass_from)
     return ScoreReport(
         human_scores=scores.counts,
         candidates=means.candidates,
@@ -168,7 +169,7 @@ def score_report(scores: AspectScores, *, all_pairs: bool = False, pass_from: fl
         pass_rates=None
         if rule is None
         else pass_rates(reference_passes(reviewed.each, rule, len(cluster)), judges, rule, values),
-        human_human=human_score_agreement(each, scores.names, shared.cluster, all_pairs),
+        human_human=human_score_agreement(each, scores.names, shared.cluster, rules.all_pairs),
         judges={
             name: judge_scores(judge[scored], shared, scores.observed_range(name)) for name, judge in judges.items()
         },

@@ -12,7 +12,7 @@ from evaluations.stats.rogan_gladen import NOT_INFORMATIVE
 from evaluations.stats.score_reliability import PersonScores
 
 GAP = np.nan
-BINARY = PassRule(1.0)
+BINARY = PassRule(1.0, worse=0.0)
 
 
 def scores_of(*by_response: tuple[float, ...]) -> PersonScores:
@@ -30,7 +30,7 @@ def test_a_response_passes_if_more_than_half_of_its_reviewers_pass_it() -> None:
 
 def test_the_threshold_counts_scores_not_their_mean() -> None:
     # From 4 on: 5, 5, 1 passes twice of three though its mean is 3.67; 4, 3, 3 passes once.
-    found = reference_passes(scores_of((5, 5, 1), (4, 3, 3)), PassRule(4.0, is_stated=True), 2)
+    found = reference_passes(scores_of((5, 5, 1), (4, 3, 3)), PassRule(4.0), 2)
     assert found.value.tolist() == [1, 0]
 
 
@@ -39,6 +39,12 @@ def test_where_lower_is_better_a_score_passes_up_to_the_threshold() -> None:
     passed = rule.passes(np.array([1.0, 2.0, 3.0, GAP]))
     assert passed.tolist()[:3] == [1, 1, 0]
     assert np.isnan(passed[3])
+
+
+def test_of_several_scores_of_two_more_than_half_have_to_pass() -> None:
+    # Means over a judge's samples: two of three, one of two, none.
+    assert BINARY.passes(np.array([2 / 3, 0.5, 0.0])).tolist() == [1, 0, 0]
+    assert PassRule(1.0, lower_is_better=True, worse=2.0).passes(np.array([4 / 3, 1.5, 2.0])).tolist() == [1, 0, 0]
 
 
 def counted(both: int, judge_only: int, reviewers_only: int, neither: int) -> tuple[FloatArray, FloatArray]:
