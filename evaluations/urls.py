@@ -200,6 +200,7 @@ urlpatterns: list[URLPattern] = [
     # report
     path("e/<slug:slug>/results", reports.report, name="report"),
     path("e/<slug:slug>/results/<slug:part>", reports.report, name="report_part"),
+    path("e/<slug:slug>/results/scores/differences", reports.large_differences, name="large_differences"),
     path("e/<slug:slug>/results/plots/<slug:name>/file", reports.report_plot, name="report_plot"),
     path("e/<slug:slug>/results/reviewers/<int:pk>/screening", reports.reviewer_screening, name="reviewer_screening"),
     # judges, and where they are asked

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.any_database
 SMALLEST = {
     "bias_board": "300 --clusters 5 --replicates 20",
     "browse": "--comparisons 60 --times 1 --pairs 0 --no-texts",
+    "corrected_scores": "--replicates 1 --reviewed 50 --sizes 1 --judges good",
     "coverage": "--replicates 1 --truth-clusters 2000",
     "coverage_win_rates": "1",
     "disagreement_speed": "--comparisons 60 --times 1",

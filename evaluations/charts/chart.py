@@ -80,7 +80,13 @@ def build_ranked_table(ranked: Sequence[Ranked], quantity: Quantity) -> ChartTab
     return build_table(("candidate", "rank", "rank_low", "rank_high"), ("Candidate", "Rank"), rows, quantity)
 
 
-def build_binned_table(binned: Sequence[Binned], quantity: Quantity) -> ChartTable:
+def build_binned_table(
+    binned: Sequence[Binned],
+    quantity: Quantity,
+    column: str = "confidence",
+    headings: tuple[str, str] = ("Confidence", "Mean confidence"),
+) -> ChartTable:
+    """``column`` and ``headings``: what the bins are of."""
     rows: list[TableRow] = [
         (
             point.estimate,
@@ -89,7 +95,7 @@ def build_binned_table(binned: Sequence[Binned], quantity: Quantity) -> ChartTab
         )
         for point in binned
     ]
-    return build_table(("bin", "confidence"), ("Confidence", "Mean confidence"), rows, quantity)
+    return build_table(("bin", column), headings, rows, quantity)
 
 
 def build_notes(

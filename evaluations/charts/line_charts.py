@@ -1,12 +1,13 @@
 """Charts with a line for each series: agreement over time, calibration."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final
 
 from evaluations.charts.chart import Caption, Chart, build_binned_table, build_dated_table, build_notes
-from evaluations.charts.estimates import Binned, Dated, compute_axis_domain, make_share_quantity
+from evaluations.charts.estimates import Binned, Dated, Quantity, compute_axis_domain, make_share_quantity
 from evaluations.charts.themes import PAGE_THEME, Json, SeriesStyle, Theme
 from evaluations.charts.vega_lite import (
     AXIS_PIXELS,
@@ -33,41 +34,70 @@ CALIBRATION_PIXELS: Final = 320
 JUDGE_OFFSET: Final = 0.012
 
 
-def build_calibration_chart(caption: Caption, binned: Sequence[Binned], theme: Theme = PAGE_THEME) -> Chart:
-    """A calibration chart: on the dashed line confidence is accurate, below it the judge is overconfident."""
+@dataclass(frozen=True)
+class CalibrationAxes:
+    """``across``: what the judge gave, ``along``: what reviewers did.
+
+    ``column`` and ``headings``: what a table calls the bins.
+    """
+
+    across: Quantity
+    along: Quantity
+    column: str
+    headings: tuple[str, str]
+
+
+CONFIDENCE_AXES: Final = CalibrationAxes(
+    CONFIDENCE_SHARE, AGREEMENT_SHARE, "confidence", ("Confidence", "Mean confidence")
+)
+SCORE_AXES: Final = CalibrationAxes(
+    Quantity("Score of the judge"), Quantity("Mean score of reviewers"), "judge_score", ("Judge’s score", "Mean")
+)
+
+
+def build_calibration_chart(
+    caption: Caption, binned: Sequence[Binned], theme: Theme = PAGE_THEME, axes: CalibrationAxes = CONFIDENCE_AXES
+) -> Chart:
+    """A calibration chart: on the dashed line the judge is right, below it it gives too much."""
     estimates = [point.estimate for point in binned]
     drawn = select_drawable(estimates, theme)
     notes = build_notes(estimates, caption.rule, upright=True)
     spec = None
     if drawn.estimates:
         series = drawn.style.names
-        domain = compute_axis_domain(AGREEMENT_SHARE, drawn.estimates, [point.confidence for point in binned])
+        domain = compute_axis_domain(axes.along, drawn.estimates, [point.confidence for point in binned])
         data = build_calibration_data(
-            [point for point in binned if point.estimate in drawn.estimates], series, domain[1] - domain[0]
+            [point for point in binned if point.estimate in drawn.estimates], series, domain[1] - domain[0], axes
         )
         height = CALIBRATION_PIXELS + AXIS_PIXELS + get_legend_height(series)
-        spec = build_specification(caption, theme, notes, data, height, build_calibration_layers(drawn, domain, theme))
-    return build_chart(caption, estimates, AGREEMENT_SHARE, build_binned_table(binned, AGREEMENT_SHARE), notes, spec)
+        layers = build_calibration_layers(drawn, domain, theme, axes)
+        spec = build_specification(caption, theme, notes, data, height, layers)
+    table = build_binned_table(binned, axes.along, axes.column, axes.headings)
+    return build_chart(caption, estimates, axes.along, table, notes, spec)
 
 
-def build_calibration_data(binned: Sequence[Binned], series: Sequence[str], length: float) -> list[Json]:
+def build_calibration_data(
+    binned: Sequence[Binned], series: Sequence[str], length: float, axes: CalibrationAxes
+) -> list[Json]:
     apart = JUDGE_OFFSET * length
     middle = (len(series) - 1) / 2
     return [
         {
-            **build_datum(point.estimate, AGREEMENT_SHARE),
-            "confidence": CONFIDENCE_SHARE.format_value(point.confidence),
+            **build_datum(point.estimate, axes.along),
+            "confidence": axes.across.format_value(point.confidence),
             "drawn_at": round(point.confidence + apart * (series.index(point.estimate.series) - middle), 6),
         }
         for point in binned
     ]
 
 
-def build_calibration_layers(drawn: DrawnEstimates, domain: Sequence[float], theme: Theme) -> list[Json]:
+def build_calibration_layers(
+    drawn: DrawnEstimates, domain: Sequence[float], theme: Theme, axes: CalibrationAxes
+) -> list[Json]:
     """The layers of a calibration chart, whose axes have the same domain."""
-    across = {**build_measure_axis(CONFIDENCE_SHARE, domain), "field": "drawn_at"}
-    along = build_measure_axis(AGREEMENT_SHARE, domain, upright=True)
-    tooltip = build_tooltip("Confidence", AGREEMENT_SHARE, build_text_field("confidence", CONFIDENCE_SHARE.name))
+    across = {**build_measure_axis(axes.across, domain), "field": "drawn_at"}
+    along = build_measure_axis(axes.along, domain, upright=True)
+    tooltip = build_tooltip(axes.headings[0], axes.along, build_text_field("confidence", axes.across.name))
     return [
         build_diagonal_layer(domain, theme),
         build_series_layer(drawn.style, across, along, tooltip, theme),

@@ -21,17 +21,19 @@ from evaluations.charts.forest_charts import (
     build_ranking_chart,
     build_win_rate_chart,
 )
-from evaluations.charts.line_charts import build_calibration_chart, build_timeline_chart
+from evaluations.charts.line_charts import SCORE_AXES, build_calibration_chart, build_timeline_chart
 from evaluations.charts.themes import PAGE_THEME, PEOPLE_SERIES, Theme
 from evaluations.domain.reports import ReportPart
 from evaluations.stats.agreement_timeline import Timeline, TimelinePoint
 from evaluations.stats.bias.board import BiasBoard
 from evaluations.stats.bias.tendency import BiasTendency
 from evaluations.stats.confidence_calibration import ConfidenceCalibration
+from evaluations.stats.corrected_means import CandidateDifference, CandidateMean
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.full_report import Report
 from evaluations.stats.human_ceiling import CeilingLevel
 from evaluations.stats.judge_comparison import ComparedJudges
+from evaluations.stats.pass_rates import PassRates
 from evaluations.stats.report_parts import AspectPeople
 from evaluations.stats.reviewers import ReviewerStatistics
 from evaluations.stats.score_agreement import ScoreAgreement
@@ -148,13 +150,94 @@ def iterate_point_estimates(point: TimelinePoint) -> Iterator[Dated]:
 SCORES_RULE = "Each judge vs. the mean of the reviewers’ scores; each reviewer vs. the mean of the other reviewers."
 
 
+SCORE_RULE: Final = (
+    "Corrected means combine the judge’s scores of all responses with reviewers’ scores of some (PPI++)."
+)
+SCORE_DIFFERENCE_RULE: Final = "First minus second. Above 0, the first model is rated higher."
+SCORE_CALIBRATION_RULE: Final = "On the dashed line, reviewers give the score that the judge gives."
+MEAN_SCORE: Final = Quantity("Mean score")
+PASS_RATE: Final = make_share_quantity("Pass rate")
+SCORE_DIFFERENCE: Final = Quantity("Difference in mean score")
+PASS_DIFFERENCE: Final = Quantity("Difference in pass rate, points", (-1.0, 1.0), is_in_points=True)
+
+
 def build_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> list[Chart]:
+    return [
+        *iterate_mean_score_charts(report, aspect, theme),
+        *iterate_score_calibration_charts(report, aspect, theme),
+        build_score_agreement_chart(report, aspect, theme),
+    ]
+
+
+def iterate_mean_score_charts(report: ScoreReport, aspect: str, theme: Theme) -> Iterator[Chart]:
+    """Pass rates and mean scores of candidates, and their differences."""
+    rates, rule = report.pass_rates, SCORE_RULE if report.judges else ""
+    if rates is not None:
+        caption = Caption("scores-passes", f"Pass rates on {aspect}", rule)
+        yield build_forest_chart(caption, list(iterate_pass_estimates(rates)), PASS_RATE, theme, row_name="Model")
+        yield from iterate_score_difference_charts("passes", rates.differences, PASS_DIFFERENCE, aspect, theme)
+    if report.candidates:
+        caption = Caption("scores-means", f"Mean scores on {aspect}", rule)
+        estimates = list(iterate_mean_estimates(report.candidates))
+        yield build_forest_chart(caption, estimates, MEAN_SCORE, theme, row_name="Model")
+    yield from iterate_score_difference_charts("means", report.differences, SCORE_DIFFERENCE, aspect, theme)
+
+
+def iterate_score_difference_charts(
+    name: str, differences: Sequence[CandidateDifference], quantity: Quantity, aspect: str, theme: Theme
+) -> Iterator[Chart]:
+    if differences:
+        caption = Caption(f"scores-{name}-differences", f"{quantity.name} on {aspect}", SCORE_DIFFERENCE_RULE)
+        estimates = [estimate for one in differences for estimate in iterate_difference_estimates(one)]
+        yield build_forest_chart(caption, estimates, quantity, theme, row_name="Models", neutral=0.0)
+
+
+def iterate_mean_estimates(candidates: Mapping[str, CandidateMean]) -> Iterator[PlottedEstimate]:
+    for name, candidate in candidates.items():
+        yield build_estimate(name, PEOPLE_SERIES, candidate.people)
+        for judge, mean in candidate.judges.items():
+            yield build_estimate(name, judge, mean)
+            yield build_estimate(name, f"{judge}, corrected", candidate.corrected[judge].corrected)
+
+
+def iterate_pass_estimates(rates: PassRates) -> Iterator[PlottedEstimate]:
+    for name, candidate in rates.candidates.items():
+        yield build_estimate(name, PEOPLE_SERIES, candidate.people)
+        for judge, rate in candidate.judges.items():
+            yield build_estimate(name, judge, rate.judge)
+            yield build_estimate(name, f"{judge}, corrected", rate.corrected.corrected)
+
+
+def iterate_difference_estimates(difference: CandidateDifference) -> Iterator[PlottedEstimate]:
+    label = f"{difference.first} − {difference.second}"
+    yield build_estimate(label, PEOPLE_SERIES, difference.people)
+    for judge, found in difference.judges.items():
+        yield build_estimate(label, judge, found.judge)
+        yield build_estimate(label, f"{judge}, corrected", found.corrected)
+
+
+def iterate_score_calibration_charts(report: ScoreReport, aspect: str, theme: Theme) -> Iterator[Chart]:
+    binned = [
+        Binned(part.judge, build_estimate(format_score_range(part.low, part.high), name, part.people))
+        for name, judge in report.judges.items()
+        for part in judge.calibration.bins
+    ]
+    if binned:
+        caption = Caption("scores-calibration", f"Calibration of scores on {aspect}", SCORE_CALIBRATION_RULE)
+        yield build_calibration_chart(caption, binned, theme, SCORE_AXES)
+
+
+def format_score_range(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def build_score_agreement_chart(report: ScoreReport, aspect: str, theme: Theme) -> Chart:
     estimates = list(iterate_score_estimates(PEOPLE_SERIES, report.human_human.others))
     for name, judge in report.judges.items():
         estimates += iterate_score_estimates(name, judge.people)
     caption = Caption("scores-agreement", f"Agreement of scores on {aspect}", SCORES_RULE)
     estimates.sort(key=lambda estimate: list(SCORE_MEASURES).index(estimate.label))
-    return [build_forest_chart(caption, estimates, Quantity("Coefficient", (-1.0, 1.0)), theme, row_name="Measure")]
+    return build_forest_chart(caption, estimates, Quantity("Coefficient", (-1.0, 1.0)), theme, row_name="Measure")
 
 
 SCORE_MEASURES: Final = {

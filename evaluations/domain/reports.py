@@ -67,7 +67,8 @@ class ReportRules:
     ``judges`` and ``reviewers``: names; empty for all. ``since`` and ``until``: the first and the last day on which
     reviewers' votes count. ``saved_filter``: comparisons must also match it. ``part``: the only part of the
     evaluation's split. ``all_pairs``: report every pair of reviewers, however many there are. ``with_excluded``: count
-    reviewers whom the owner excluded, too.
+    reviewers whom the owner excluded, too. ``pass_from``: the score from which a single response passes; None for the
+    better score of a scale of two, and no pass rate on others.
     """
 
     raters: str = "*"
@@ -83,6 +84,7 @@ class ReportRules:
     split_rule: SplitRule = SplitRule.TIE
     failed: FailedRule = FailedRule.EXCLUDE
     all_pairs: bool = False
+    pass_from: float | None = None
     with_excluded: bool = False
 
 

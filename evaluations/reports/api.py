@@ -5,7 +5,7 @@ from typing import Final
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
-from ninja import Query
+from ninja import Query, Schema
 
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.api.comparison_rows import ComparisonPageOut, select_row_columns, serialize_comparisons
@@ -25,6 +25,7 @@ from evaluations.models.users import User
 from evaluations.reports.cells.selectors import ReportCell, reveal_comparisons_in_cell
 from evaluations.reports.chart_files import JUDGE_PARTS, build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
+from evaluations.reports.large_differences import LargeDifference, reveal_large_differences
 from evaluations.reports.schemas import ReviewerPage, ScreenedReviewerOut, ScreeningIn
 from evaluations.reports.selectors import ALL_PARTS, reveal_report
 from evaluations.reports.services import choose_reviewer
@@ -47,6 +48,7 @@ FILTERS: Final = {
     "failed": "failed verdicts: exclude or tie",
     "coding": "sides: candidate or shown",
     "part": "only this part of the evaluation's split: train, dev or test",
+    "pass_from": "the score from which a single response passes, such as 4; default: the better score of two",
     "pairs": "all: every pair of reviewers, even above 30 reviewers",
     "aspect": "the aspect, for parts that show one at a time",
 }
@@ -147,6 +149,45 @@ def get_plot(request: AuthenticatedRequest, slug: str, name: str) -> HttpRespons
         fault = FieldError("query.as", f"One of {', '.join(PlotFormat)}.")
         raise Problem("invalid", "Unknown chart format.", faults=[fault])
     return build_requested_chart(user, form, part, name, form.cleaned_data["aspect"] or None, PlotFormat(chart_format))
+
+
+class LargeDifferenceOut(Schema):
+    query_id: str
+    candidate: str
+    response: int
+    judge: float
+    reviewers: float
+    n_reviewers: int
+    comparison: int | None
+
+
+class LargeDifferenceListOut(Schema):
+    items: list[LargeDifferenceOut]
+
+
+@operations.get_one(
+    "/evaluations/{slug:slug}/report/differences", Scope.READ, LargeDifferenceListOut, extra=build_parameters()
+)
+def list_large_differences(request: AuthenticatedRequest, slug: str) -> LargeDifferenceListOut:
+    """The 20 responses on which one `judge` and the mean of reviewers differ most on one `aspect`, by scores."""
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.SEE_ALL)
+    form = build_report_form(request, user, evaluation, ())
+    judge, aspect = get_judge_or_404(evaluation, form).name, form.cleaned_data["aspect"]
+    found = reveal_large_differences(user, evaluation, form.rules(), aspect, judge)
+    return LargeDifferenceListOut(items=[serialize_large_difference(one) for one in found])
+
+
+def serialize_large_difference(one: LargeDifference) -> LargeDifferenceOut:
+    return LargeDifferenceOut(
+        query_id=one.response.query.key,
+        candidate=one.response.candidate.name,
+        response=one.response.pk,
+        judge=one.judge_score,
+        reviewers=one.reviewers_score,
+        n_reviewers=one.reviewers,
+        comparison=one.comparison,
+    )
 
 
 @operations.get_one(

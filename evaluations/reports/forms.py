@@ -77,6 +77,12 @@ def build_day_field(label: str) -> forms.DateField:
     )
 
 
+def build_score_field(label: str) -> forms.FloatField:
+    wrong = f"“{label}” is not a number. Use a score, such as 4."
+    widget = forms.NumberInput(attrs={"step": "any"})
+    return forms.FloatField(label=label, required=False, widget=widget, error_messages={"invalid": wrong})
+
+
 class ReportForm(forms.Form):
     """All fields are optional. Filters that the user may not use are removed."""
 
@@ -94,6 +100,7 @@ class ReportForm(forms.Form):
     failed = build_choice_field("Failed calls", FAILURE_CHOICES)
     coding = build_choice_field("Sides", CODING_CHOICES)
     part = build_choice_field("Split", PART_CHOICES)
+    pass_from = build_score_field("Pass from")
     pairs = build_choice_field("Pairs of reviewers", PAIR_CHOICES)
     with_excluded = build_choice_field("Excluded reviewers", EXCLUDED_CHOICES)
 
@@ -104,7 +111,8 @@ class ReportForm(forms.Form):
 
     FREQUENT: Final = ("judge", "saved_filter", "category", "candidate_1", "candidate_2")
     RARE: Final = (
-        *("reviewer", "with_excluded", "since", "until", "seen", "split_rule", "failed", "coding", "part", "pairs"),
+        *("reviewer", "with_excluded", "since", "until", "seen", "split_rule", "failed", "coding", "part"),
+        *("pass_from", "pairs"),
     )
     LAYOUT: Final = ("ties", "measure", "sort", "aspect")
 
@@ -167,6 +175,7 @@ class ReportForm(forms.Form):
             part=SplitPart(cleaned["part"]) if cleaned["part"] else None,
             all_pairs=cleaned["pairs"] == "all",
             with_excluded=cleaned.get("with_excluded") == "true",
+            pass_from=cleaned["pass_from"],
         )
 
     def get_layout(self, name: str) -> str:
@@ -177,7 +186,11 @@ class ReportForm(forms.Form):
     def to_query(self) -> QueryValues:
         """The requested parameters, without defaults."""
         values = {name: self.cleaned_data.get(name) for name in self.fields}
-        lists = {name: value if isinstance(value, list) else [str(value)] for name, value in values.items() if value}
+        lists = {
+            name: value if isinstance(value, list) else [format_query_value(value)]
+            for name, value in values.items()
+            if value or value == 0
+        }
         return {name: value for name, value in lists.items() if value != [self.get_default(name)]}
 
     def get_default(self, name: str) -> str:
@@ -224,6 +237,10 @@ class ReportForm(forms.Form):
     def complaints(self) -> list[str]:
         """The errors of the form, in whole sentences."""
         return [str(message) for messages in self.errors.values() for message in messages]
+
+
+def format_query_value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def remove_query_value(query: QueryValues, name: str, value: str) -> QueryValues:

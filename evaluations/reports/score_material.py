@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Max, Min, Q, QuerySet
 
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.judges import Rater
-from evaluations.models.rubrics import Aspect
+from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.verdicts import Score
+from evaluations.reports.materials import list_stratified_by
 from evaluations.stats import coding
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
@@ -32,6 +33,7 @@ from evaluations.verdicts.score_arrays import (
     read_response_sides,
     read_reviewed_score_rows,
 )
+from evaluations.verdicts.score_choices import imported_score_rules
 from evaluations.verdicts.sql import StructuredRows, group_rows, read_columns
 from evaluations.verdicts.vote_arrays import (
     BLIND,
@@ -86,16 +88,18 @@ def read_aspect_scores(
 
     Scores of a review count if its comparison is one of these, even if other comparisons share its responses;
     what came in files, and what judges said, where the response stands in one of them or is one of ``responses``.
+    Responses without a score are in it, too: a judge may have scored a part.
     """
     if not Score.all_rows.filter(rater__in=raters).exists():
         return {}
-    scored = responses.filter(Exists(Score.objects.filter(response=OuterRef("pk"), rater__in=raters)))
-    sides = add_responses(read_response_sides(comparisons, ids), *read_columns(scored.values_list("pk"), 1))
+    sides = add_responses(read_response_sides(comparisons, ids), *read_columns(responses.values_list("pk"), 1))
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
     people_scores = read_people_scores(people, comparisons, ids, sides, rules)
     means = read_mean_scores(sides, [rater.pk for rater in judges])
     scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
+    scales = read_score_scales([aspect for aspect in aspects if aspect.pk in scored_aspects], raters)
+    is_stratified = bool(list_stratified_by(aspects[0].evaluation))
     by_aspect = {}
     for aspect in aspects:
         if aspect.pk in scored_aspects:
@@ -110,8 +114,49 @@ def read_aspect_scores(
                 cluster=cluster,
                 candidate=candidate,
                 candidates=candidates,
+                responses=sides.responses,
+                two_values=scales[aspect.pk].two_values,
+                lower_is_better=scales[aspect.pk].lower_is_better,
+                is_stratified=is_stratified,
             )
     return by_aspect
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """``two_values``: the lower and the higher, if no rubric offers others and no other occurs."""
+
+    two_values: tuple[float, float] | None
+    lower_is_better: bool
+
+
+def read_score_scales(aspects: Sequence[Aspect], raters: Sequence[Rater]) -> dict[int, ScoreScale]:
+    """By aspect id."""
+    scores = Score.objects.filter(rater__in=raters, aspect__in=aspects).order_by()
+    extremes = scores.values_list("aspect").annotate(low=Min("value"), high=Max("value"))
+    ends = {about: (low, high) for about, low, high in extremes}
+    rules = imported_score_rules(Q(aspect__in=aspects))
+    return {
+        aspect.pk: ScoreScale(
+            find_two_values(aspect, ends[aspect.pk], scores) if aspect.pk in ends else None,
+            aspect.pk in rules and rules[aspect.pk].lower_is_better,
+        )
+        for aspect in aspects
+    }
+
+
+def find_two_values(
+    aspect: Aspect, observed: tuple[float, float], scores: QuerySet[Score]
+) -> tuple[float, float] | None:
+    """The ends of the scales of all rubrics; None if there is a value between them."""
+    offered = RubricAspect.objects.filter(aspect=aspect, scale_min__isnull=False, scale_max__isnull=False)
+    scales = list(offered.values_list("scale_min", "scale_max", "scale_step").distinct())
+    low = min([observed[0], *(bottom for bottom, _, _ in scales if bottom is not None)])
+    high = max([observed[1], *(top for _, top, _ in scales if top is not None)])
+    has_more_steps = any(step and high - low > step for *_, step in scales)
+    if low == high or has_more_steps or scores.filter(aspect=aspect).exclude(value__in=(low, high)).exists():
+        return None
+    return low, high
 
 
 def read_response_facts(evaluation: int, sides: ResponseSides) -> tuple[IntArray, IntArray, tuple[str, ...]]:

@@ -1,7 +1,9 @@
 """The report's pages, one for each part, with downloads of its charts and the choice on a reviewer."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -19,8 +21,10 @@ from evaluations.domain.roles import RaterKind, Role
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.verdicts import Score
+from evaluations.rendered_texts import render_texts
 from evaluations.reports.chart_files import build_requested_chart, get_part_name, get_part_or_404
 from evaluations.reports.forms import ReportForm
+from evaluations.reports.large_differences import MAX_LISTED, LargeDifference, reveal_large_differences
 from evaluations.reports.page_body import (
     FORMAT_PARAMETER,
     ReportViewer,
@@ -90,6 +94,37 @@ def render_page(
     """``body``: as a template of ours rendered it. ``as_of``: when it was made, if something has changed since."""
     context = {"page": "report", "evaluation": evaluation, "body": mark_safe(body), "part": part, "as_of": as_of}
     return render(request, "report/report.html", context, status=status)
+
+
+@require_safe
+def large_differences(request: AuthenticatedRequest, slug: str) -> HttpResponse:
+    """The responses with the largest differences of one judge from reviewers on one aspect."""
+    user = request.user
+    evaluation = require_evaluation(user, slug, Action.SEE_ALL)
+    form = ReportForm(request.GET, evaluation=evaluation, sees_all=True, sees_judges=True)
+    if not form.is_valid() or len(form.cleaned_data["judge"]) != 1:
+        raise Http404
+    (judge,), aspect = form.cleaned_data["judge"], form.cleaned_data["aspect"]
+    differences = reveal_large_differences(user, evaluation, form.rules(), aspect, judge)
+    context = {
+        "page": "report",
+        "evaluation": evaluation,
+        "judge": judge,
+        "aspect": dict(form.fields["aspect"].choices).get(aspect, aspect),  # type: ignore[attr-defined]
+        "differences": differences,
+        "most": MAX_LISTED,
+        "html": render_texts(list_texts(differences)),
+        "back": f"{get_part_url(evaluation, ReportPart.SCORES)}?{urlencode({'aspect': aspect})}",
+    }
+    return render(request, "report/large_differences.html", context)
+
+
+def list_texts(differences: Sequence[LargeDifference]) -> Iterator[str]:
+    """The texts of responses that no comparison shows, and of their queries."""
+    for one in differences:
+        if one.comparison is None:
+            for turn in (*one.response.query.messages, *one.response.messages):
+                yield turn["content"]
 
 
 @require_safe

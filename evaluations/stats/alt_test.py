@@ -18,7 +18,7 @@ from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_int
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.significance import benjamini_yekutieli_adjust, t_upper_tail
-from evaluations.stats.votes import Votes
+from evaluations.stats.votes import Votes, vote_pairs
 
 ADVANTAGE_DIGITS: Final = 9  # 0.3 − 0.2 is not to be further away than 0.1
 
@@ -64,6 +64,24 @@ def advantage_of_scores(value: FloatArray, people: PersonScores, cluster: IntArr
     judged, others = value[item], (totals[item] - own) / (voters[item] - 1)
     further = np.round((own - judged) * (own + judged - 2 * others), ADVANTAGE_DIGITS)
     return Advantage(people.rater[counted], cluster[item], further >= 0, further <= 0)
+
+
+def advantage_of_distances(value: FloatArray, people: PersonScores, cluster: IntArray) -> Advantage:
+    """Advantages on scores: S is −|difference|, the mean absolute distance from the values of the others.
+
+    Arguments are those of `advantage_of_scores`. −|difference| from the mean of the others would order any two values
+    as −RMSE does, and make the same test.
+    """
+    items, (unit, own) = len(value), (people.unit, people.value)
+    voters = np.bincount(unit, minlength=items)
+    of_judge = np.abs(value[unit] - own)
+    earlier, later = vote_pairs(unit)
+    apart = np.abs(own[earlier] - own[later])
+    of_human = np.bincount(earlier, apart, len(own)) + np.bincount(later, apart, len(own))
+    counted = ~np.isnan(value[unit]) & (voters[unit] > 1)
+    others_of_judge = np.bincount(unit, np.nan_to_num(of_judge), items)[unit] - np.nan_to_num(of_judge)
+    further = np.round(of_human - others_of_judge, ADVANTAGE_DIGITS)[counted]
+    return Advantage(people.rater[counted], cluster[unit[counted]], further >= 0, further <= 0)
 
 
 MIN_VALUES: Final = 10  # below, a t of means of clusters assumes a normal distribution that nobody has checked

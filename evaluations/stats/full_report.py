@@ -166,7 +166,7 @@ def full_report(
         people={key: people_part(material, study, rules, aspects[key], caution) for key, material in people.items()},
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
         confidence={key: confidence_part(kept[key], study, rules, by_judge) for key, by_judge in weights.items()},
-        scores={key: score_report(aspect_scores, all_pairs=rules.all_pairs) for key, aspect_scores in scores.items()}
+        scores={key: score_report(of_aspect, rules) for key, of_aspect in scores.items()}
         if ReportPart.SCORES in requested
         else {},
     )

@@ -9,6 +9,7 @@ from evaluations.domain.choices import ScoreRule
 from evaluations.domain.reports import FailedRule, ReportPart, ReportRules, SeenRule, SideCoding, SplitRule
 from evaluations.stats.aspect_facts import AspectFacts
 from evaluations.stats.confidence_intervals import BOOTSTRAP_UP_TO, MIN_CLUSTERS, MIN_DISAGREEING, RESAMPLES
+from evaluations.stats.pass_rates import PassRule
 from evaluations.stats.phrases import count_phrase, join_words
 from evaluations.stats.score_report import AspectScores
 
@@ -38,6 +39,20 @@ CEILING: Final = (
     "reviewer with the majority of the remaining reviewers on the same comparisons. We claim a difference only if its "
     "interval, simultaneous over all aspects and judges, excludes 0 (max-|t| bootstrap of clusters; for few clusters "
     "t tests adjusted by Holm 1979)."
+)
+PASS_REFERENCE: Final = (
+    "The reference is the result of more than half of its reviewers, and responses with an even split are excluded. "
+    "TPR and TNR have intervals by Wilson with the design effect; pass rates corrected by them (Rogan and Gladen 1978) "
+    "have Fieller's (1954), with the errors of TPR, TNR and the judge's pass rate by cluster."
+)
+CORRECTED_SCORES: Final = (
+    "Means from reviewers and a judge together, and differences between candidates, are prediction-powered (PPI++, "
+    "Angelopoulos, Duchi and Zrnic 2023), with t over the reviewed clusters."
+)
+SCORE_CEILING: Final = (
+    "To compare a judge's scores with reviewers', we leave out one reviewer at a time and compare both with the mean "
+    "of the remaining reviewers on the same responses; the alternative annotator test takes S = −|difference| and "
+    "−RMSE."
 )
 INTERVALS: Final = (
     "All intervals are 95% and treat clusters of comparisons as the sampling unit. They are pointwise; clusters "
@@ -146,11 +161,11 @@ def describe_scores_alone(scores: Mapping[str, AspectScores]) -> Iterator[str]:
     """Sentences on an evaluation without comparisons."""
     counts = [np.unique(score.people.unit) for score in scores.values()]
     counts += [np.flatnonzero(~np.isnan(values)) for score in scores.values() for values in score.judges.values()]
-    responses = len(np.unique(np.concatenate(counts))) if counts else 0
+    responses = np.unique(np.concatenate(counts))
     names, cluster = [score.name.lower() for score in scores.values()], next(iter(scores.values())).cluster
-    clusters = len(np.unique(cluster))
+    clusters = len(np.unique(cluster[responses]))
     yield (
-        f"Scores of {count_phrase(responses, 'single response')} in "
+        f"Scores of {count_phrase(len(responses), 'single response')} in "
         f"{count_phrase(clusters, 'cluster')} on {join_words(names)} were compared."
     )
 
@@ -283,7 +298,28 @@ def describe_scores(scores: Mapping[str, AspectScores], rules: ReportRules) -> l
         f"{people_phrase(people)} entered up to {count_phrase(most, 'score')} of single responses on an aspect.",
         *blindness,
         "Several scores of a response by one reviewer count as their mean.",
+        *describe_passes(scores, rules),
+        *describe_corrected_scores(scores),
     ]
+
+
+def describe_passes(scores: Mapping[str, AspectScores], rules: ReportRules) -> Iterator[str]:
+    """What passes, one sentence for each threshold, and whose result is the reference."""
+    by_rule: dict[PassRule, list[str]] = {}
+    for score in scores.values():
+        if (rule := score.pass_rule(rules.pass_from)) is not None:
+            by_rule.setdefault(rule, []).append(score.name.lower())
+    for rule, names in by_rule.items():
+        direction = "up to" if rule.lower_is_better else "from"
+        yield f"On {join_words(names)}, a response passes {direction} a score of {rule.pass_from:g}."
+    if by_rule:
+        yield PASS_REFERENCE
+
+
+def describe_corrected_scores(scores: Mapping[str, AspectScores]) -> Iterator[str]:
+    if any(score.judges and len(score.people.value) for score in scores.values()):
+        yield CORRECTED_SCORES
+        yield SCORE_CEILING
 
 
 def people_phrase(people: Collection[str]) -> str:

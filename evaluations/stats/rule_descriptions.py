@@ -66,8 +66,18 @@ def describe_rules(rules: ReportRules) -> dict[str, str]:
         "coding": CODING[rules.coding],
         "split": SPLIT[rules.split_rule],
         "failed": FAILED[rules.failed],
+        "pass": describe_passes(rules),
         **ALWAYS,
     }
+
+
+def describe_passes(rules: ReportRules) -> str:
+    if rules.pass_from is None:
+        return (
+            "A single response passes with the better score of a scale of two. On other scales, pass rates need a "
+            "threshold."
+        )
+    return f"A single response passes from a score of {rules.pass_from:g}, or up to it where lower scores are better."
 
 
 def describe_raters(rules: ReportRules) -> str:

@@ -4,75 +4,35 @@ A person who scored a response several times counts once there, with the mean.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from math import floor, sqrt
 from typing import Final
 
 import numpy as np
 
+from evaluations.domain.reports import ReportRules
+from evaluations.stats.alt_test import AltTest, advantage_of_distances, advantage_of_scores, alt_test
 from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.cluster_totals import effective_cluster_count, number_clusters
+from evaluations.stats.cluster_totals import number_clusters
 from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.confidence_intervals import ONE_CLUSTER, ROUNDING
-from evaluations.stats.estimates import NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate
+from evaluations.stats.corrected_means import (
+    STRATIFIED,
+    CandidateDifference,
+    CandidateMean,
+    ResponseValues,
+    candidate_means,
+)
+from evaluations.stats.estimates import drop_rounding_noise
 from evaluations.stats.human_agreement import MAX_REVIEWERS, PAIRS_OF_MANY
 from evaluations.stats.judge_verdicts import mean_by_unit
+from evaluations.stats.pass_rates import PassRates, PassRule, pass_rates, reference_passes
 from evaluations.stats.score_agreement import ScoreAgreement, score_agreement
+from evaluations.stats.score_calibration import LargeDifferences, ScoreCalibration, large_differences, score_calibration
+from evaluations.stats.score_ceiling import ScoreCeiling, score_ceiling
 from evaluations.stats.score_reliability import PersonScores, ScoreReliability, score_reliability
-from evaluations.stats.significance import t_975
 from evaluations.stats.votes import rating_design
 
-NOT_SCORED: Final = "No response of this model has a score."
-
-
-@dataclass(frozen=True)
-class CandidateMeanScores:
-    """Mean scores over the candidate's responses. ``judges``: by name. ``n`` of each counts responses."""
-
-    people: Estimate
-    judges: dict[str, Estimate]
-
-
-def candidate_mean_scores(
-    people: FloatArray,
-    judges: Mapping[str, FloatArray],
-    candidate: IntArray,
-    names: Sequence[str],
-    cluster: IntArray,
-) -> dict[str, CandidateMeanScores]:
-    """Mean scores of each candidate with a scored response; NaN is no score.
-
-    ``people``: the mean of people's scores of each response. ``candidate`` and ``cluster``: of every response.
-    """
-    means_by_candidate = {}
-    for number, name in enumerate(names):
-        own = np.flatnonzero(candidate == number)
-        means = {judge: mean_score_estimate(scores[own], cluster[own]) for judge, scores in judges.items()}
-        of_people = mean_score_estimate(people[own], cluster[own])
-        if of_people.n or any(mean.n for mean in means.values()):
-            means_by_candidate[name] = CandidateMeanScores(of_people, means)
-    return means_by_candidate
-
-
-def mean_score_estimate(value: FloatArray, cluster: IntArray) -> Estimate:
-    """The mean score with a t interval over clusters, effective clusters − 1 degrees of freedom."""
-    scored = ~np.isnan(value)
-    value, cluster = value[scored], cluster[scored]
-    if not len(value):
-        return undefined_estimate(NOT_SCORED)
-    mean = float(drop_rounding_noise(value.mean()))
-    number = Estimate(mean, len(value))
-    of = np.unique(cluster, return_inverse=True)[1]
-    clusters = int(of.max()) + 1
-    if clusters < 2:
-        return number.without_interval(ONE_CLUSTER)
-    squares = float((np.bincount(of, value - value.mean()) ** 2).sum())
-    if not drop_rounding_noise(np.sqrt(squares)):
-        return number.without_interval(NO_INTERVAL)
-    effective = floor(effective_cluster_count(np.bincount(of).astype(np.float64)) + ROUNDING)
-    margin = t_975(max(effective - 1, 1)) * sqrt(squares * clusters / (clusters - 1)) / len(value)
-    return number.with_interval(mean - margin, mean + margin, f"t over {clusters:,} clusters")
+DEFAULT_RULES: Final = ReportRules()
 
 
 @dataclass(frozen=True)
@@ -95,11 +55,23 @@ class HumanScores:
 
 
 @dataclass(frozen=True)
+class ScoreAltTests:
+    """The alternative annotator test with S = −|difference| and with S = −RMSE."""
+
+    absolute_difference: AltTest
+    root_mean_square_difference: AltTest
+
+
+@dataclass(frozen=True)
 class JudgeScores:
     """``people``: against the mean of people's scores; ``each``: against each person by name. Differences: judge −."""
 
     people: ScoreAgreement
     each: dict[str, ScoreAgreement]
+    ceiling: ScoreCeiling
+    alt_tests: ScoreAltTests
+    calibration: ScoreCalibration
+    large_differences: LargeDifferences
 
 
 @dataclass(frozen=True)
@@ -114,11 +86,14 @@ class ScoresAfterJudge:
 class ScoreReport:
     """One aspect. ``human_scores``: how many people gave, by what they knew. ``judge_judge``: every two judges.
 
-    ``candidates``: the mean scores of each, by name.
+    ``candidates``: the mean scores of each, by name. ``pass_rates``: where scores have two values, or a threshold is
+    stated.
     """
 
     human_scores: VoteCounts
-    candidates: dict[str, CandidateMeanScores]
+    candidates: dict[str, CandidateMean]
+    differences: tuple[CandidateDifference, ...]
+    pass_rates: PassRates | None
     human_human: HumanScores
     judges: dict[str, JudgeScores]
     judge_judge: tuple[ScorePair, ...]
@@ -132,7 +107,8 @@ class AspectScores:
     ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
     first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
     response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
-    ``candidates``.
+    ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two.
+    ``is_stratified``: whether reviews were sampled by strata.
     """
 
     name: str
@@ -144,25 +120,58 @@ class AspectScores:
     cluster: IntArray
     candidate: IntArray
     candidates: tuple[str, ...]
+    responses: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    two_values: tuple[float, float] | None = None
+    lower_is_better: bool = False
+    is_stratified: bool = False
+
+    def pass_rule(self, pass_from: float | None) -> PassRule | None:
+        """The rule by the reader's threshold, else by the better of two values; None without either."""
+        if pass_from is not None:
+            return PassRule(pass_from, self.lower_is_better)
+        if self.two_values is None:
+            return None
+        worse, better = self.two_values[:: -1 if self.lower_is_better else 1]
+        return PassRule(better, self.lower_is_better, worse)
+
+    def observed_range(self, judge: str) -> float:
+        """The highest score of reviewers and this judge − the lowest."""
+        given = np.concatenate([self.people.value, self.judges[judge][~np.isnan(self.judges[judge])]])
+        return float(np.ptp(given)) if len(given) else 0.0
 
 
-def score_report(scores: AspectScores, *, all_pairs: bool = False) -> ScoreReport:
-    """The report on one aspect. ``all_pairs``: report every pair of reviewers, however many there are."""
-    judges, cluster = scores.judges, scores.cluster
-    each = mean_score_per_person(scores.people, len(cluster))
-    scored = np.bincount(each.unit, minlength=len(cluster)) > 0  # mostly few of many
-    each = PersonScores((np.cumsum(scored) - 1)[each.unit], each.rater, each.value)
-    of_scored = number_clusters(cluster[scored]).of
-    mean = mean_by_unit(each.unit, each.value, len(of_scored))
-    of_people = np.full(len(cluster), np.nan)
-    of_people[scored] = mean
+@dataclass(frozen=True)
+class ReviewedScores:
+    """People's scores. ``each``: one of each person on a response. ``mean``: of each response, NaN without a score."""
+
+    each: PersonScores
+    mean: FloatArray
+
+
+def review_scores(scores: AspectScores) -> ReviewedScores:
+    responses = len(scores.cluster)
+    each = mean_score_per_person(scores.people, responses)
+    return ReviewedScores(each, mean_by_unit(each.unit, each.value, responses))
+
+
+def score_report(scores: AspectScores, rules: ReportRules = DEFAULT_RULES) -> ScoreReport:
+    """The report on one aspect. Of the rules, those on pairs of reviewers and on the score of a pass apply."""
+    judges, cluster, reviewed = scores.judges, scores.cluster, review_scores(scores)
+    scored = ~np.isnan(reviewed.mean)  # mostly few of many
+    each = PersonScores((np.cumsum(scored) - 1)[reviewed.each.unit], reviewed.each.rater, reviewed.each.value)
+    shared = ScoredResponses(each, reviewed.mean[scored], number_clusters(cluster[scored]).of, scores.names)
+    values = response_values(scores, reviewed)
+    means, rule = candidate_means(values), scores.pass_rule(rules.pass_from)
     return ScoreReport(
         human_scores=scores.counts,
-        candidates=candidate_mean_scores(of_people, judges, scores.candidate, scores.candidates, cluster),
-        human_human=human_score_agreement(each, scores.names, of_scored, all_pairs),
+        candidates=means.candidates,
+        differences=means.differences,
+        pass_rates=None
+        if rule is None
+        else pass_rates(reference_passes(reviewed.each, rule, len(cluster)), judges, rule, values),
+        human_human=human_score_agreement(each, scores.names, shared.cluster, rules.all_pairs),
         judges={
-            name: judge_score_agreement(judge[scored], mean, each, scores.names, of_scored)
-            for name, judge in judges.items()
+            name: judge_scores(judge[scored], shared, scores.observed_range(name)) for name, judge in judges.items()
         },
         judge_judge=tuple(
             name_score_pair(shared_score_agreement(judges[name_1], judges[name_2], cluster), name_1, name_2)
@@ -170,6 +179,27 @@ def score_report(scores: AspectScores, *, all_pairs: bool = False) -> ScoreRepor
         ),
         saw_judge_first=score_agreement_after_judge(scores.saw_judge_first, judges, cluster),
     )
+
+
+def response_values(scores: AspectScores, reviewed: ReviewedScores) -> ResponseValues:
+    return ResponseValues(
+        people=reviewed.mean,
+        judges=scores.judges,
+        candidate=scores.candidate,
+        cluster=scores.cluster,
+        names=scores.candidates,
+        why_uncorrected=STRATIFIED if scores.is_stratified else None,
+    )
+
+
+@dataclass(frozen=True)
+class ScoredResponses:
+    """The responses that people scored; ``mean`` and ``cluster`` of each. ``names``: of the people, by rater number."""
+
+    each: PersonScores
+    mean: FloatArray
+    cluster: IntArray
+    names: Sequence[str]
 
 
 def mean_score_per_person(scores: PersonScores, units: int) -> PersonScores:
@@ -203,16 +233,21 @@ def score_agreement_after_judge(
     return ScoresAfterJudge(len(late.value), by_judge)
 
 
-def judge_score_agreement(
-    judge: FloatArray, mean: FloatArray, each: PersonScores, names: Sequence[str], cluster: IntArray
-) -> JudgeScores:
+def judge_scores(judge: FloatArray, reviewed: ScoredResponses, observed_range: float) -> JudgeScores:
+    """``judge``: its score of each reviewed response, NaN where it has none. ``observed_range``: of all scores."""
+    each, cluster, names = reviewed.each, reviewed.cluster, reviewed.names
     scores = judge[each.unit]
+    advantages = (advantage(judge, each, cluster) for advantage in (advantage_of_distances, advantage_of_scores))
     return JudgeScores(
-        people=shared_score_agreement(judge, mean, cluster),
+        people=shared_score_agreement(judge, reviewed.mean, cluster),
         each={
             name: shared_score_agreement(scores[own], each.value[own], cluster[each.unit[own]])
             for name, own in scores_by_person(each, names)
         },
+        ceiling=score_ceiling(judge, each, names, cluster),
+        alt_tests=ScoreAltTests(*(alt_test(advantage, names, "responses") for advantage in advantages)),
+        calibration=score_calibration(judge, reviewed.mean, cluster),
+        large_differences=large_differences(judge, reviewed.mean, cluster, observed_range),
     )
 
 

@@ -45,6 +45,11 @@ def signed(value: float, places: int) -> str:
 
 
 @register.filter
+def signed_decimal(value: float) -> str:
+    return signed(value, 2)
+
+
+@register.filter
 def in_points(value: float) -> str:
     """A difference of shares in percentage points, with enough decimals to differ from 0."""
     places = next((places for places in (0, 1, 2) if round(abs(100 * value), places)), 0)

@@ -4,10 +4,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
+from urllib.parse import urlencode
 
 from django import template
+from django.template import Context
+from django.urls import reverse
 
 from evaluations.domain.json_values import JsonMapping
+from evaluations.stats.score_report import JudgeScores
 from evaluations.templatetags.intervals import HasInterval, Scale
 
 register = template.Library()
@@ -32,6 +36,30 @@ class Rate(Compared, Protocol):
     def corrected(self) -> HasInterval: ...
     @property
     def claim(self) -> str: ...
+
+
+@register.filter
+def have_shared_scores(judges: Mapping[str, JudgeScores]) -> bool:
+    """Whether a judge scored a response that reviewers scored."""
+    return any(judge.people.n for judge in judges.values())
+
+
+@register.filter
+def first_key(by_name: Mapping[str, object]) -> str:
+    return next(iter(by_name), "")
+
+
+@register.filter
+def has_ceiling(judges: Mapping[str, JudgeScores]) -> bool:
+    """Whether a judge scored a response that two reviewers scored."""
+    return any(judge.ceiling.n for judge in judges.values())
+
+
+@register.simple_tag(takes_context=True)
+def large_differences_url(context: Context, judge: str, aspect: str) -> str:
+    """Where the responses with the largest differences of a judge from reviewers are listed, by the page's filters."""
+    query = {**context["query"], "judge": [judge], "aspect": [aspect]}
+    return f"{reverse('large_differences', args=[context['evaluation'].slug])}?{urlencode(query, doseq=True)}"
 
 
 def around_half(numbers: Iterable[HasInterval]) -> Scale:

@@ -208,8 +208,12 @@ def test_an_owner_finds_something_behind_every_door(marked: FullEvaluation) -> N
     token = token_for(marked.owner)
     answers = {door.name: ask(door, token, marked.evaluation.slug) for door in DOORS if door.method == "get"}
     closed = {name for name, answer in answers.items() if answer.status_code != 200}
-    # The run there is no try, the round no calibration, the import is stored, and a cell is asked for by its place.
-    assert closed == {"get_judge_test", "get_calibration_of_queue", "get_columns", "list_cell"}
+    # The run there is no try, the round no calibration, the import is stored, and a cell is asked for by its place, as
+    # are differences by their judge.
+    assert closed == {
+        *("get_judge_test", "get_calibration_of_queue", "get_columns"),
+        *("list_cell", "list_large_differences"),
+    }
 
 
 def test_rows_of_another_evaluation_cannot_be_reached_through_ones_own(marked: FullEvaluation) -> None:

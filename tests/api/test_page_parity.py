@@ -128,6 +128,7 @@ SAME: Final = {
     "report_part": "get_report",
     "report_plot": "get_plot",
     "reviewer_screening": "list_reviewers screen_reviewer",
+    "large_differences": "list_large_differences",
     "endpoints": "list_endpoints list_open_runs",
     "endpoints_run_cancel": "cancel_any_run",
     "endpoint_new": "add_endpoint",

@@ -288,7 +288,7 @@ def test_the_page_the_command_and_the_filters_show_scores_alone(scored: Evaluati
     assert "Krippendorff" in shown
     out = StringIO()
     call_command("report", "study", stdout=out)
-    assert "alpha, mean score: people 2.167" in out.getvalue()
+    assert "alpha, mean score: reviewers 2.167" in out.getvalue()
     assert "No verdicts yet" not in out.getvalue()
     call_command("report", "study", "--json", "--where", "category=even", stdout=(narrowed := StringIO()))
     scores = json.loads(narrowed.getvalue())["scores"]["quality"]

@@ -161,7 +161,7 @@ def test_the_scores_page_says_which_scores_count(owner: User, evaluation: Evalua
     make_scored_review(
         make_human(evaluation, "cem"), made, {"overall": (4, 2)}, selection_method=SelectionMethod.CALIBRATION
     )
-    shown = page(owner, "scores").partition('id="judges-people"')[2]
+    shown = page(owner, "scores").partition('id="mean-scores"')[2]
     for told in ("2 blind scores", "2 saw the judge first", "2 calibration scores excluded"):
         assert f">{told}</span>" in shown
     apart = shown.partition("Judge-first reviews")[2].partition("</details>")[0]

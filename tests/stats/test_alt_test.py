@@ -17,6 +17,7 @@ from evaluations.stats.alt_test import (
     AdvantageDifferences,
     AltTest,
     advantage_of_choices,
+    advantage_of_distances,
     advantage_of_scores,
     alt_test,
     one_sided_p,
@@ -249,6 +250,28 @@ def test_scores_go_by_how_near_they_are_to_those_of_the_others() -> None:
     first = found.rater == 0
     assert found.judge[first].tolist() == [True, True]
     assert found.human[first].tolist() == [False, True]
+
+
+def test_mean_distances_and_root_mean_squares_may_favour_different_sides() -> None:
+    # Others 0, 0, 9. The judge's 1: mean distance 10/3, squares 66; the person's 3: 4, squares 54.
+    values = PersonScores(np.zeros(4, dtype=np.int64), np.arange(4), np.array([3.0, 0.0, 0.0, 9.0]))
+    judge, cluster = np.array([1.0]), np.array([0])
+    distance, square = (one(judge, values, cluster) for one in (advantage_of_distances, advantage_of_scores))
+    first = distance.rater == 0
+    assert (distance.judge[first].tolist(), distance.human[first].tolist()) == ([True], [False])
+    first = square.rater == 0
+    assert (square.judge[first].tolist(), square.human[first].tolist()) == ([False], [True])
+
+
+def test_distances_leave_out_the_person_and_what_the_judge_did_not_score() -> None:
+    # Response 1: others of ann are 2 and 4: judge 3 is 1 away, ann's 5 is 2. Bob's others are 5, 4: judge 1.5, bob 2.5.
+    # Cem's are 5, 2: judge 1.5, cem 1.5. Response 2 has no score of the judge, response 3 one reviewer.
+    unit, rater = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 0])
+    values = PersonScores(unit, rater, np.array([5.0, 2.0, 4.0, 1.0, 2.0, 3.0]))
+    found = advantage_of_distances(np.array([3.0, np.nan, 1.0]), values, np.array([0, 1, 2]))
+    assert found.rater.tolist() == [0, 1, 2]
+    assert found.judge.tolist() == [True, True, True]
+    assert found.human.tolist() == [False, False, True]
 
 
 def test_rounding_makes_nobody_nearer() -> None:

@@ -10,10 +10,11 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.corrected_means import mean_score_estimate
 from evaluations.stats.rank_correlation import CONSTANT
 from evaluations.stats.score_agreement import NOTHING_SHARED
 from evaluations.stats.score_reliability import TWO_PEOPLE, PersonScores
-from evaluations.stats.score_report import AspectScores, ScoreReport, mean_score_estimate, score_report
+from evaluations.stats.score_report import AspectScores, ScoreReport, score_report
 
 GAP = np.nan
 NOBODY = PersonScores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))

@@ -7,7 +7,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
+from math import isfinite, nan
 from typing import Any, Final
 
 from evaluations.comparisons.selectors import get_saved_filter
@@ -25,12 +26,14 @@ from evaluations.management.product_command import (
 from evaluations.reports.selectors import ALL_PARTS, get_full_report
 from evaluations.stats.agreement import AgreementBlock
 from evaluations.stats.aspect_report import AspectReport
+from evaluations.stats.corrected_means import CorrectedMean
 from evaluations.stats.decisions.results import Decision
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.full_report import Report
 from evaluations.stats.judge_report import JudgeReport
 from evaluations.stats.judge_sentences import format_points
-from evaluations.stats.score_report import ScoreReport
+from evaluations.stats.score_ceiling import ScoreCeiling
+from evaluations.stats.score_report import ScoreAltTests, ScoreReport
 
 TEXT_PARTS = (ReportPart.DECISIONS, ReportPart.AGREEMENT, ReportPart.SCORES)
 HEADS = ("", "agree", "n", "agreement", "kappa", "AC1", "without ties", "n", "failed", "missing")
@@ -38,6 +41,7 @@ GAP = "  "
 BRACKETED_COUNTS = (
     "In brackets: pointwise 95% CIs. The sentences claim what simultaneous CIs over all aspects and judges show."
 )
+MOST_DIFFERENCES: Final = 10  # of candidates that lines show
 CONTROL_CHARACTERS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 JOINED_EMOJI: Final = re.compile("\u200d[^\\w\\s]\ufe0f?")  # what a joiner makes one emoji with the character before it
 EMOJI_STYLE: Final = "\ufe0f"  # makes the character before it an emoji, which is wide
@@ -71,6 +75,12 @@ class Command(ProductCommand):
         parser.add_argument("--until", type=parse_day, metavar="DAY", help="last day of votes")
         parser.add_argument("--coding", choices=list(SideCoding), default=SideCoding.CANDIDATE)
         parser.add_argument("--split-rule", choices=list(SplitRule), default=SplitRule.TIE)
+        parser.add_argument(
+            "--pass-from",
+            type=parse_score,
+            metavar="SCORE",
+            help="score from which a single response passes; default: the better score of two",
+        )
         parser.add_argument("--all-pairs", action="store_true", help="every pair of reviewers, even above 30 reviewers")
         parser.add_argument("--failed", choices=list(FailedRule), default=FailedRule.EXCLUDE)
 
@@ -100,6 +110,7 @@ def parse_report_rules(options: CommandOptions) -> ReportRules:
         failed=FailedRule(options["failed"]),
         all_pairs=options["all_pairs"],
         with_excluded=options["with_excluded"],
+        pass_from=options["pass_from"],
     )
 
 
@@ -108,6 +119,16 @@ def parse_day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(f"“{text}” is not a date. Use the form 2026-01-31") from None
+
+
+def parse_score(text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = nan
+    if not isfinite(score):
+        raise ArgumentTypeError(f"“{text}” is not a score. Use a number, such as 4")
+    return score
 
 
 def compute_report(slug: str, rules: ReportRules, saved_filter_name: str | None, *, everything: bool) -> Report:
@@ -169,29 +190,134 @@ def gauge_lines(decision: Decision) -> Iterator[str]:
 
 
 def score_lines(scores: ScoreReport) -> Iterator[str]:
+    lines = (
+        mean_score_lines(scores),
+        pass_rate_lines(scores),
+        difference_lines(scores),
+        reviewer_score_lines(scores),
+        judge_score_lines(scores),
+    )
     shown: list[Estimate] = []
+    for line, numbers in chain(*lines):
+        shown += numbers
+        yield line
+    yield from list_missing_reasons(shown)
+
+
+# A line, and the numbers in it.
+Line = tuple[str, list[Estimate]]
+
+
+def mean_score_lines(scores: ScoreReport) -> Iterator[Line]:
     for name, candidate in scores.candidates.items():
-        means = {"people": candidate.people, **candidate.judges}
-        parts = [f"{who} {format_number(number)} (n {number.n:,})" for who, number in means.items() if number.n]
-        shown += [number for number in means.values() if number.n]
-        yield f"{name}, mean score: {', '.join(parts)}"
+        numbers = [candidate.people] if candidate.people.n else []
+        parts = [format_with_count("reviewers", number) for number in numbers]
+        for judge, mean in candidate.judges.items():
+            if mean.n:
+                corrected = candidate.corrected[judge]
+                parts.append(f"{format_with_count(judge, mean)}, {format_corrected(corrected)}")
+                numbers += [mean, corrected.corrected]
+        yield f"{name}, mean score: {'; '.join(parts)}", numbers
+
+
+def format_with_count(who: str, number: Estimate) -> str:
+    return f"{who} {format_number(number)} (n {number.n:,})"
+
+
+def format_corrected(mean: CorrectedMean) -> str:
+    weight = f" (λ {mean.judge_weight:.2f})" if mean.judge_weight is not None else ""
+    return f"corrected {format_number(mean.corrected)}{weight}"
+
+
+def pass_rate_lines(scores: ScoreReport) -> Iterator[Line]:
+    rates = scores.pass_rates
+    if rates is None:
+        return
+    for name, candidate in rates.candidates.items():
+        numbers = [candidate.people] if candidate.people.n else []
+        parts = [format_with_count("reviewers", number) for number in numbers]
+        for judge, rate in candidate.judges.items():
+            if rate.judge.n:
+                corrected = format_corrected(rate.corrected)
+                rogan_gladen = f"Rogan–Gladen {format_number(rate.rogan_gladen)}"
+                parts.append(f"{format_with_count(judge, rate.judge)}, {corrected}, {rogan_gladen}")
+                numbers += [rate.judge, rate.corrected.corrected, rate.rogan_gladen]
+        yield f"{name}, pass rate: {'; '.join(parts)}", numbers
+    if rates.split:
+        yield f"excluded: {rates.split:,} responses on which reviewers are evenly split", []
+    for judge, classes in rates.judges.items():
+        positive, negative = classes.true_positive_rate, classes.true_negative_rate
+        if classes.accuracy.n:
+            shares = (
+                f"TPR {format_number(positive)} (n {positive.n:,}), TNR {format_number(negative)} (n {negative.n:,})"
+            )
+            yield f"{judge}, reviewers: {shares}", [positive, negative]
+
+
+def difference_lines(scores: ScoreReport) -> Iterator[Line]:
+    """The first differences; JSON has them all."""
+    kinds = [
+        ("mean score", scores.differences),
+        ("pass rate", scores.pass_rates.differences if scores.pass_rates else ()),
+    ]
+    for what, differences in kinds:
+        for one in differences[:MOST_DIFFERENCES]:
+            numbers = {"reviewers": one.people} if one.people.value is not None else {}
+            for judge, difference in one.judges.items():
+                numbers |= {judge: difference.judge, "corrected": difference.corrected}
+            parts = (f"{who} {format_number(number)}" for who, number in numbers.items())
+            yield f"{one.first} − {one.second}, {what}: {', '.join(parts)}", list(numbers.values())
+
+
+def reviewer_score_lines(scores: ScoreReport) -> Iterator[Line]:
     multi = scores.human_human.multi
     if multi.units:
-        shown += [multi.krippendorff_alpha_interval, multi.krippendorff_alpha_ordinal, multi.icc_agreement]
-        alpha, ordinal, icc = map(format_number, shown[-3:])
+        shown = [multi.krippendorff_alpha_interval, multi.krippendorff_alpha_ordinal, multi.icc_agreement]
+        alpha, ordinal, icc = map(format_number, shown)
         units = f"{multi.units:,} response{'s' * (multi.units != 1)}, ICC over {multi.complete:,}"
-        yield f"reviewers together: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}"
-    compared = {f"{name}, mean of reviewers": judge.people for name, judge in scores.judges.items()}
-    for who, agreement in (*compared.items(), ("each reviewer, mean of the others", scores.human_human.others)):
-        if agreement.n:
-            shown += [agreement.pearson, agreement.spearman, agreement.icc_agreement]
-            pearson, spearman, icc = map(format_number, shown[-3:])
-            apart = ""
-            if who in compared:
-                shown.append(agreement.mean_difference)
-                apart = f", mean difference {format_number(agreement.mean_difference)}"
-            yield f"{who}: Pearson {pearson}, Spearman {spearman}, ICC {icc}{apart}, n {agreement.n:,}"
-    yield from list_missing_reasons(shown)
+        yield f"reviewers together: alpha {alpha}, ordinal {ordinal}, ICC {icc}, {units}", shown
+    others = scores.human_human.others
+    if others.n:
+        shown = [others.pearson, others.spearman, others.icc_agreement]
+        pearson, spearman, icc = map(format_number, shown)
+        together = f"Pearson {pearson}, Spearman {spearman}, ICC {icc}, n {others.n:,}"
+        yield f"each reviewer, mean of the others: {together}", shown
+
+
+def judge_score_lines(scores: ScoreReport) -> Iterator[Line]:
+    for name, judge in scores.judges.items():
+        found = judge.people
+        if not found.n:
+            continue
+        shown = [found.pearson, found.spearman, found.icc_agreement, found.mean_difference]
+        pearson, spearman, icc, apart = map(format_number, shown)
+        numbers = f"Pearson {pearson}, Spearman {spearman}, ICC {icc}, mean difference {apart}, n {found.n:,}"
+        yield f"{name}, mean of reviewers: {numbers}", shown
+        yield from ceiling_lines(name, judge.ceiling)
+        yield from alt_test_lines(name, judge.alt_tests)
+        large = judge.large_differences
+        share = f"{format_percent(large.share)}, n {large.share.n:,}"
+        yield f"{name}, difference from reviewers of {large.threshold:g} or more: {share}", [large.share]
+
+
+def ceiling_lines(name: str, ceiling: ScoreCeiling) -> Iterator[Line]:
+    distance = ceiling.mean_absolute_difference
+    if ceiling.n:
+        judge, people, lead = map(format_number, (distance.judge, distance.people, distance.difference))
+        numbers = [distance.judge, distance.people, distance.difference]
+        sides = f"judge {judge}, left-out reviewer {people}, difference {lead}, n {ceiling.n:,}"
+        yield f"{name}, ceiling, mean absolute difference: {sides}", numbers
+
+
+def alt_test_lines(name: str, tests: ScoreAltTests) -> Iterator[Line]:
+    for measure, test in (("−|difference|", tests.absolute_difference), ("−RMSE", tests.root_mean_square_difference)):
+        if test.why is None:
+            chosen = test.by_skill[test.default]
+            result = "passes" if chosen.by_item.passes else "does not pass"
+            omega = f"ω {format_number(chosen.by_item.omega)} at ε {chosen.epsilon:g}"
+            yield f"{name}, alt-test by {measure}: {result}, {omega}, ρ {format_number(test.rho)}", [test.rho]
+        elif measure == "−RMSE":
+            yield f"{name}, alt-test: {test.why}", []
 
 
 def aspect_lines(aspect: AspectReport) -> Iterator[str]:

@@ -1,0 +1,262 @@
+"""Means of scores and pass rates, corrected by reviewers, against hand-worked numbers and a loop over responses."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
+from benchmarks.corrected_scores import LENIENCE, find_truth, simulate
+from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED
+from evaluations.stats.corrected_means import (
+    HARDLY_CORRECTED,
+    NOT_JUDGED,
+    NOT_REVIEWED,
+    NOT_SHARED,
+    STRATIFIED,
+    CandidateMeans,
+    CorrectedMean,
+    JudgeDifference,
+    ResponseValues,
+    candidate_means,
+    cluster_influences,
+    mean_sums,
+)
+from evaluations.stats.significance import t_975
+
+GAP = np.nan
+seeds = st.integers(0, 2**32 - 1)
+
+
+def means_of(
+    people: FloatArray, judge: FloatArray, cluster: IntArray, candidate: IntArray | None = None, **options: object
+) -> CandidateMeans:
+    of = np.zeros(len(people), dtype=np.int64) if candidate is None else candidate
+    names = [f"model {number}" for number in range(int(of.max()) + 1)]
+    return candidate_means(ResponseValues(people, {"judge": judge}, of, cluster, names, **options))  # type: ignore[arg-type]
+
+
+def random_study(seed: int, responses: int = 240) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """Reviewers' values of a third, a judge's of all, uneven clusters that both candidates share, and candidates."""
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(0, 80, responses)
+    candidate = rng.integers(0, 2, responses)
+    quality = rng.normal(size=80)[cluster] + rng.normal(size=responses) + 0.3 * candidate
+    people = np.where(rng.random(80)[cluster] < 0.7, np.rint(quality + 3), GAP)
+    return people, np.rint(quality + 3.5 + 0.5 * rng.normal(size=responses)), cluster, candidate
+
+
+def test_a_corrected_mean_is_worked_by_hand() -> None:
+    # Reviewers 3, 1, 4 on the first three of six responses; the judge 4, 2, 4 there and 5, 3, 4 elsewhere.
+    # Ȳ = 8/3, F̄ = 10/3, F̂ = 22/6. y = (1/3, −5/3, 4/3) ÷ 3 = (1, −5, 4)/9.
+    # d = (2/3, −4/3, 2/3)/3 − (1/3, −5/3, 1/3)/6 on the first, −(4/3, −2/3, 1/3)/6 elsewhere
+    #   = (3, −3, 3)/18, (−4, 2, −1)/18. Σyd = (3 + 15 + 12)/162 = 30/162, Σdd = (27 + 21)/324 = 48/324: λ = 1.25 → 1.
+    people, judge = np.array([3, 1, 4, GAP, GAP, GAP]), np.array([4.0, 2, 4, 5, 3, 4])
+    found = means_of(people, judge, np.arange(6)).candidates["model 0"]
+    corrected = found.corrected["judge"]
+    assert (found.people.value, found.people.n) == pytest.approx((8 / 3, 3))
+    assert (found.judges["judge"].value, found.judges["judge"].n) == pytest.approx((22 / 6, 6))
+    assert corrected.judge_weight == 1
+    assert corrected.corrected.value == pytest.approx(22 / 6 + 8 / 3 - 10 / 3)
+    assert (corrected.corrected.n, corrected.scored, corrected.coverage) == (3, 6, 1)
+    sums = mean_sums(cluster_influences(people, judge, np.arange(6)))
+    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((42 / 81, 30 / 162, 48 / 324))
+    assert sums.variance == pytest.approx((42 / 81 - 2 * 30 / 162 + 48 / 324) * 3 / 2)
+
+
+def loop_over_responses(
+    people: FloatArray, judge: FloatArray, cluster: IntArray, signs: FloatArray, candidate: IntArray
+) -> tuple[float, float, float]:
+    """λ, the corrected difference and its variance: one response at a time. ``signs``: of each candidate."""
+    y: dict[int, float] = defaultdict(float)
+    d: dict[int, float] = defaultdict(float)
+    means, clusters = np.zeros(3), set()
+    for number, sign in enumerate(signs):
+        own = [k for k in range(len(people)) if candidate[k] == number]
+        reviewed = [k for k in own if not np.isnan(people[k])]
+        of_people = sum(people[k] for k in reviewed) / len(reviewed)
+        of_judge, among = sum(judge[k] for k in own) / len(own), sum(judge[k] for k in reviewed) / len(reviewed)
+        means += sign * np.array([of_people, of_judge, among])
+        for k in own:
+            d[cluster[k]] -= sign * (judge[k] - of_judge) / len(own)
+        for k in reviewed:
+            clusters.add(cluster[k])
+            y[cluster[k]] += sign * (people[k] - of_people) / len(reviewed)
+            d[cluster[k]] += sign * (judge[k] - among) / len(reviewed)
+    yd, dd = sum(y[g] * d[g] for g in d), sum(d[g] ** 2 for g in d)
+    weight = min(max(yd / dd, 0.0), 1.0)
+    variance = sum((y[g] - weight * d[g]) ** 2 for g in d) * len(clusters) / (len(clusters) - 1)
+    return weight, means[0] + weight * (means[1] - means[2]), variance
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_means_and_their_difference_are_those_of_a_loop_over_responses(seed: int) -> None:
+    people, judge, cluster, candidate = random_study(seed)
+    found = means_of(people, judge, cluster, candidate)
+    cases: list[tuple[CorrectedMean | JudgeDifference, list[float]]] = [
+        (found.candidates["model 0"].corrected["judge"], [1.0, 0.0]),
+        (found.candidates["model 1"].corrected["judge"], [0.0, 1.0]),
+        (found.differences[0].judges["judge"], [1.0, -1.0]),
+    ]
+    for number, signs in cases:
+        own = candidate == signs.index(1.0) if 0.0 in signs else np.ones(len(people), dtype=bool)
+        of = np.zeros(int(own.sum()), dtype=np.int64) if 0.0 in signs else candidate
+        weight, value, variance = loop_over_responses(
+            people[own], judge[own], cluster[own], np.array([1.0] if 0.0 in signs else signs), of
+        )
+        assert (number.judge_weight, number.corrected.value) == pytest.approx((weight, value), abs=1e-8)
+        assert number.corrected.ci95 is not None
+        assert number.corrected.ci95_rule is not None
+        half = (number.corrected.ci95[1] - number.corrected.ci95[0]) / 2
+        sizes = np.unique(cluster[own & ~np.isnan(people)], return_counts=True)[1]
+        degrees = int(sizes.sum() ** 2 / (sizes**2).sum() + 1e-9) - 1
+        assert half == pytest.approx(t_975(degrees) * variance**0.5, rel=1e-6)
+
+
+def test_lone_responses_have_the_interval_of_ppi_py() -> None:
+    rng = np.random.default_rng(3)
+    quality = rng.normal(size=20_000)
+    people, judge = quality + 0.5 * rng.normal(size=20_000), quality + 0.4 + 0.6 * rng.normal(size=20_000)
+    reviewed = np.arange(20_000) < 600
+    found = means_of(np.where(reviewed, people, GAP), judge, np.arange(20_000)).candidates["model 0"]
+    weight, corrected = found.corrected["judge"].judge_weight, found.corrected["judge"].corrected
+    assert weight is not None
+    assert corrected.ci95 is not None
+    # Their judge speaks of the others only, ours of all: λ of all is λ · 19,400/20,000 of the others.
+    parts, theirs = (people[reviewed], judge[reviewed], judge[~reviewed]), weight * 19_400 / 20_000
+    assert corrected.value == pytest.approx(ppi_mean_pointestimate(*parts, lam=theirs)[0], abs=1e-8)
+    low, high = (float(bound[0]) for bound in ppi_mean_ci(*parts, alpha=0.05, lam=theirs))
+    # They divide by n, and take the normal quantile in place of t: 1.9639/1.9600 · √(600/599).
+    assert (corrected.ci95[1] - corrected.ci95[0]) / (high - low) == pytest.approx(1.0029, abs=1e-3)
+
+
+def test_no_other_weight_of_the_judge_has_a_smaller_variance() -> None:
+    people, judge, cluster, _ = random_study(8)
+    sums = mean_sums(cluster_influences(people, judge, cluster))
+    variances = [sums.yy - 2 * weight * sums.yd + weight**2 * sums.dd for weight in np.linspace(0, 1, 201)]
+    least = sums.yy - 2 * sums.judge_weight * sums.yd + sums.judge_weight**2 * sums.dd
+    assert least <= min(variances) + 1e-15
+
+
+def test_a_judge_without_information_leaves_reviewers_alone() -> None:
+    people, _, cluster, candidate = random_study(4)
+    found = means_of(people, np.full(len(people), 5.0), cluster, candidate)
+    for candidate_mean in found.candidates.values():
+        corrected = candidate_mean.corrected["judge"]
+        assert corrected.judge_weight == 0
+        assert corrected.corrected.value == candidate_mean.people.value
+        assert corrected.corrected.ci95 == candidate_mean.people.ci95
+    assert found.differences[0].judges["judge"].corrected.value == found.differences[0].people.value
+    # Its own difference is 0 throughout: there is no interval that could exclude 0.
+    assert found.differences[0].judges["judge"].judge.ci95 is None
+
+
+def test_where_everything_is_reviewed_the_judge_adds_nothing() -> None:
+    people, judge, cluster, _ = random_study(5)
+    everyone = np.nan_to_num(people, nan=3.0)
+    found = means_of(everyone, judge, cluster).candidates["model 0"].corrected["judge"]
+    assert (found.judge_weight, found.width_ratio) == (0, 1)
+    # Also where some of them are split, and have no value.
+    split = np.arange(len(people)) % 5 == 0
+    values = means_of(np.where(split, GAP, everyone), judge, cluster, split=split).candidates["model 0"]
+    assert values.corrected["judge"].judge_weight == 0
+    assert values.corrected["judge"].corrected.value == values.people.value
+
+
+def test_splits_that_the_judge_scores_lower_do_not_bias_the_correction() -> None:
+    # The judge scores 1 where reviewers agree on 1, else 0; a fifth is split. Without the split ones in F̄ it would be
+    # λ (.4 − .5) too low.
+    kind = np.arange(1_000) % 5  # 0 split, 1 and 2 pass, 3 and 4 fail
+    judge = np.isin(kind, (1, 2)).astype(float)
+    reviewed = np.arange(1_000) < 200
+    people = np.where(reviewed & (kind > 0), judge, GAP)
+    found = means_of(people, judge, np.arange(1_000), bounds=SHARE_BOUNDS, split=reviewed & (kind == 0))
+    assert found.candidates["model 0"].corrected["judge"].corrected.value == pytest.approx(0.5)
+
+
+def test_a_judge_that_scored_too_little_of_a_model_does_not_correct_its_mean() -> None:
+    people, judge, cluster, candidate = random_study(6)
+    own = np.flatnonzero(candidate == 1)
+    judge[own[: len(own) // 10]] = GAP
+    found = means_of(people, judge, cluster, candidate)
+    other, short = (found.candidates[f"model {number}"] for number in range(2))
+    assert other.corrected["judge"].corrected.value is not None
+    number = short.corrected["judge"]
+    assert number.corrected.why == (
+        f"The judge scored {len(own) - len(own) // 10} of {len(own)} responses. A correction needs 95% of them."
+    )
+    assert number.judge_weight is None
+    assert short.judges["judge"].n == number.scored == len(own) - len(own) // 10
+    assert number.coverage == pytest.approx(number.scored / len(own))
+    assert found.differences[0].judges["judge"].corrected.why == number.corrected.why
+    assert found.differences[0].judges["judge"].judge.value is not None
+
+
+def test_each_missing_side_is_named() -> None:
+    both, cluster = np.array([1.0, 2.0, 3.0]), np.arange(3)
+    nothing = np.full(3, GAP)
+    assert means_of(nothing, both, cluster).candidates["model 0"].corrected["judge"].corrected.why == NOT_REVIEWED
+    assert means_of(both, nothing, cluster).candidates["model 0"].corrected["judge"].corrected.why == NOT_JUDGED
+    one = np.append(np.full(1, GAP), np.ones(59))
+    apart = means_of(np.where(np.isnan(one), 2.0, GAP), one, np.arange(60)).candidates["model 0"]
+    assert apart.corrected["judge"].corrected.why == NOT_SHARED
+    strata = means_of(both, both, cluster, why_uncorrected=STRATIFIED).candidates["model 0"]
+    assert strata.corrected["judge"].corrected.why == STRATIFIED
+
+
+def test_where_judge_and_reviewers_hardly_differ_there_is_no_corrected_interval() -> None:
+    rng = np.random.default_rng(7)
+    judge = rng.integers(1, 6, 400).astype(float)
+    people = np.where(np.arange(400) < 100, judge, GAP)
+    people[:9] += 1
+    found = means_of(people, judge, np.arange(400)).candidates["model 0"].corrected["judge"].corrected
+    assert found.ci95_why == HARDLY_CORRECTED.format(9, 10)
+
+
+def test_above_thirty_models_the_first_is_compared_with_each_of_the_others() -> None:
+    rng = np.random.default_rng(9)
+    for models, pairs in ((30, 435), (31, 30)):
+        candidate = np.tile(np.arange(models), 20)
+        values = rng.normal(size=len(candidate))
+        found = means_of(values, values, np.repeat(np.arange(20), models), candidate)
+        assert len(found.differences) == pairs
+    assert {one.first for one in found.differences} == {"model 0"}
+
+
+def test_a_difference_of_two_models_on_the_same_prompts_is_paired() -> None:
+    # Both vary widely by prompt, and the second is 1 higher on every second prompt: half a point, hardly uncertain.
+    prompt = np.arange(100)
+    first = 10.0 * (prompt % 10)
+    people = np.concatenate([first, first + prompt % 2])
+    found = means_of(people, people, np.tile(prompt, 2), np.repeat([0, 1], 100)).differences[0].people
+    assert found.value == pytest.approx(-0.5)
+    assert found.ci95 is not None
+    # √(Σ (± .5)² ÷ 100² · 100/99) = .0503, t(99) = 1.984
+    assert found.ci95 == pytest.approx((-0.5 - 1.984 * 0.0503, -0.5 + 1.984 * 0.0503), abs=1e-3)
+
+
+@pytest.mark.parametrize("judge", list(LENIENCE))
+def test_in_a_small_simulation_intervals_cover_and_only_the_judge_alone_is_biased(judge: str) -> None:
+    tally = simulate(judge, 100, 1, 120, find_truth(100_000))
+    for name in ("score, corrected", "score difference, corrected", "pass, corrected", "pass difference, corrected"):
+        found = tally[name]
+        assert found.given > 0.9 * found.asked
+        assert 0.89 < found.held / found.given <= 1
+        assert abs(found.error / found.valued) < 0.04
+    if judge == "biased":
+        assert tally["score, judge"].error / tally["score, judge"].valued > 0.5
+        assert tally["pass, Rogan–Gladen"].held / tally["pass, Rogan–Gladen"].given > 0.89
+    if judge in ("useless", "constant"):
+        assert tally["pass, Rogan–Gladen"].given < 0.06 * tally["pass, Rogan–Gladen"].asked
+
+
+def test_bounds_apply_to_shares_alone() -> None:
+    people, judge = np.array([0.0, 0, 0, GAP]), np.array([1.0, 1, 1, 0])
+    for bounds, lowest in ((SHARE_BOUNDS, 0.0), (UNBOUNDED, -1.0)):
+        found = means_of(people, judge, np.arange(4), bounds=bounds).candidates["model 0"].corrected["judge"]
+        assert found.corrected.value is not None
+        assert found.corrected.value >= lowest
