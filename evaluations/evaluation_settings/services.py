@@ -145,7 +145,9 @@ def refuse_bar(name: str, share: float) -> None:
 def record_first_look(evaluation: Evaluation) -> None:
     """Store when somebody first looked at decisions: later changes of the bars are printed as such."""
     if evaluation.results_seen_at is None:
-        Evaluation.objects.filter(pk=evaluation.pk, results_seen_at__isnull=True).update(results_seen_at=Now())
+        unseen = Evaluation.objects.filter(pk=evaluation.pk, results_seen_at__isnull=True)
+        # By the same reading of the clock as a change of the bars, with which it is compared.
+        unseen.update(results_seen_at=read_clock())
 
 
 def move_to_archive(evaluation: Evaluation, *, user: User | None) -> Evaluation:
