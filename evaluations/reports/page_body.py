@@ -209,7 +209,7 @@ def get_cells_url(evaluation: Evaluation, rules: ReportRules, query: QueryValues
         return ""
     passed = (
         *("saved_filter", "category", "candidate_1", "candidate_2", "reviewer"),
-        *("since", "until", "seen", "split_rule", "failed", "part"),
+        *("since", "until", "seen", "split_rule", "failed", "part", "with_excluded"),
     )
     kept = urlencode({name: query[name] for name in passed if name in query}, doseq=True)
     return f"{reverse('comparisons', args=[evaluation.slug])}?{kept}{'&' if kept else ''}"
