@@ -137,12 +137,12 @@ def build_screening_context(evaluation: Evaluation, result: Report, viewer: Repo
 
 
 def build_answer_context(evaluation: Evaluation, result: Report) -> dict[str, object]:
-    card, *others = build_cards(result) or [None]
+    cards = build_cards(result)
     return {
         "bar_change": describe_bar_change(evaluation),
         "bars_set_at": get_bars_set_at(evaluation),
-        "card": card,
-        "other_cards": others,
+        "card": cards[0] if cards else None,
+        "other_cards": cards[1:],
         "not_run": list_judges_not_run(evaluation, result),
         "open_disagreements": count_open_disagreements(evaluation),
     }

@@ -85,14 +85,14 @@ def break_down(
     groups = []
     for position in largest.tolist():
         inside = of_entry == keys[position]
-        made = contrast(judge[inside], cluster[inside]), contrast(reviewers[inside], cluster[inside])
         lead = contrast(judge[inside] - reviewers[inside], cluster[inside])
         groups.append(
             GroupAgreement(
-                name(int(keys[position])),
-                int(sizes[position]),
-                *(share_with_interval(one, NO_TWO_REVIEWS) for one in made),
-                difference_with_interval(lead, NO_TWO_REVIEWS),
+                name=name(int(keys[position])),
+                n=int(sizes[position]),
+                judge=share_with_interval(contrast(judge[inside], cluster[inside]), NO_TWO_REVIEWS),
+                reviewers=share_with_interval(contrast(reviewers[inside], cluster[inside]), NO_TWO_REVIEWS),
+                difference=difference_with_interval(lead, NO_TWO_REVIEWS),
             )
         )
     return AgreementBreakdown(tuple(groups), max(len(counted) - MOST_GROUPS, 0))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.coding import MISSING, IntArray
+from evaluations.stats.coding import MISSING, BoolArray, IntArray
 from evaluations.stats.judge_report import JudgeMaterial
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
 from evaluations.stats.polls import Poll, make_poll
@@ -37,10 +37,10 @@ def poll_of(*reviewers: str, cluster: IntArray | None = None) -> Poll:
     return make_poll(make_votes([codes(one) for one in reviewers]), np.arange(items) if cluster is None else cluster)
 
 
-def verdicts_of(choice: IntArray, failed: IntArray | None = None) -> ConsolidatedVerdicts:
+def verdicts_of(choice: IntArray, failed: BoolArray | None = None) -> ConsolidatedVerdicts:
     """Verdicts in one order, as stored."""
     no = np.zeros(len(choice), dtype=bool)
-    missing = no if failed is None else failed.astype(bool)
+    missing = no if failed is None else failed
     own = np.where(missing, MISSING, choice).astype(np.int8)
     return ConsolidatedVerdicts(own, no, missing, missing, (own != MISSING) | missing, (own, None, None, None))
 
@@ -49,7 +49,7 @@ def verdicts(choices: str) -> ConsolidatedVerdicts:
     return verdicts_of(codes(choices), np.array([letter == "!" for letter in choices]))
 
 
-def judge_material(name: str, own: ConsolidatedVerdicts, selected: IntArray | None = None) -> JudgeMaterial:
+def judge_material(name: str, own: ConsolidatedVerdicts, selected: BoolArray | None = None) -> JudgeMaterial:
     answered = np.flatnonzero(own.choice != MISSING)
     answers = JudgeVerdicts((JudgeAnswers(0, answered, own.choice[answered], is_single=True),))
     whole = np.ones(len(own.choice), dtype=bool) if selected is None else selected
