@@ -1,7 +1,7 @@
 """The results on an overview: who wins, and how well judge and reviewers agree, on one aspect."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from evaluations.domain.json_values import JsonDict
@@ -91,6 +91,7 @@ class AgreementResult:
 
     ``is_leave_one_out``: both with the majority of the other reviewers, on the same comparisons; otherwise the judge
     with the majority of all. ``kappas``: Cohen's of both, where defined. ``other_judges``: how many more there are.
+    ``decision``: the headline of the decision on the judge.
     """
 
     judge_name: str
@@ -100,6 +101,7 @@ class AgreementResult:
     reviewer_kappa: float | None = None
     is_leave_one_out: bool = False
     other_judges: int = 0
+    decision: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,11 +125,15 @@ def compute_results(evaluation: Evaluation, reviewer: User | None) -> Results | 
     wins = read_report(evaluation, reviewer, ReportPart.WINS, key, with_judges=sees_judges).wins.get(key)
     aspect = report.aspects[key]
     judge = choose_judge(aspect, evaluation)
+    agreement = compare_agreement(aspect, judge)
+    if agreement and judge:
+        decided = read_report(evaluation, reviewer, ReportPart.DECISIONS, None, with_judges=sees_judges).decisions
+        agreement = replace(agreement, decision=decided[judge].headline if judge in decided else "")
     return Results(
         aspect=aspect.name,
         comparisons=report.comparisons,
         winner=find_winner(wins, judge) if wins else None,
-        agreement=compare_agreement(aspect, judge),
+        agreement=agreement,
         sees_judges=sees_judges,
     )
 

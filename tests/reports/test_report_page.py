@@ -125,7 +125,7 @@ def test_the_filters_stand_in_the_address(owner: User, evaluation: Evaluation, c
 def test_a_filter_that_cannot_be_is_told_in_one_sentence(
     owner: User, comparison: Comparison, filters: dict[str, str | list[str]], said: str
 ) -> None:
-    shown = page(owner, status=422, failed="tie", **filters)
+    shown = page(owner, "agreement", status=422, failed="tie", **filters)
     assert shown.count(said) == 1
     assert '<option value="tie" selected>' in shown  # what else was chosen is kept
 
