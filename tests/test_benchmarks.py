@@ -21,6 +21,7 @@ SMALLEST = {
     "corrected_scores": "--replicates 1 --reviewed 50 --sizes 1 --judges good",
     "coverage": "--replicates 1 --truth-clusters 2000",
     "coverage_win_rates": "1",
+    "decisions": "--replicates 1 --processes 1",
     "disagreement_speed": "--comparisons 60 --times 1",
     "export_rate": "--comparisons 20 --formats jsonl",
     "false_claims": "--replicates 1",

@@ -27,7 +27,7 @@ from evaluations.models.comparisons import Candidate, Comparison, SavedFilter, T
 from evaluations.models.endpoint_grants import EndpointGrant
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
-from evaluations.models.judges import Endpoint, Judge, LocalServer
+from evaluations.models.judges import Endpoint, Judge, LocalServer, Rater
 from evaluations.models.queues import Queue
 from evaluations.models.rubrics import Rubric
 from evaluations.models.runs import Call, Run
@@ -65,6 +65,7 @@ NUMBERED: Final[Mapping[str, type[Model]]] = {
     "members": Membership,
     "queues": Queue,
     "resolutions": Adjudication,
+    "reviewers": Rater,
     "review": Comparison,
     "rubrics": Rubric,
     "runs": Run,

@@ -101,6 +101,8 @@ def large_differences(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     """The responses with the largest differences of one judge from reviewers on one aspect."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.SEE_ALL)
+    if not request.GET.get("judge"):
+        return redirect(get_part_url(evaluation, ReportPart.SCORES))
     form = ReportForm(request.GET, evaluation=evaluation, sees_all=True, sees_judges=True)
     if not form.is_valid() or len(form.cleaned_data["judge"]) != 1:
         raise Http404
