@@ -10,6 +10,7 @@ from tests.browser.conftest import NewPage, too_wide
 pytestmark = [pytest.mark.browser, pytest.mark.worker]
 
 REPORT = "/e/example/results/agreement"
+OVERVIEW = ".report-overview[aria-labelledby=overview]"
 PHONE: ViewportSize = {"width": 390, "height": 844}
 A4: ViewportSize = {"width": 794, "height": 1123}  # at 96 pixels an inch
 
@@ -50,6 +51,8 @@ def test_a_cell_of_a_matrix_opens_its_comparisons(owner_page: Page) -> None:
     cell = owner_page.locator(".report-matrix td > a").first
     count = int(cell.locator(".count").inner_text())
     cell.click()
+    expect(owner_page.locator("#side-panel li")).to_have_count(count)
+    owner_page.get_by_role("link", name="in the comparison list").click()
     expect(owner_page.locator(".listed tbody tr")).to_have_count(count)
 
 
@@ -58,7 +61,7 @@ def test_wide_tables_scroll_inside_their_own_box_and_keep_what_rows_are_about(
 ) -> None:
     page = new_page(viewport=PHONE, is_mobile=True, storage_state=owner_state)
     page.goto(REPORT)
-    box = page.locator(".table-scroll", has=page.locator(".report-overview"))
+    box = page.locator(".table-scroll", has=page.locator(OVERVIEW))
     assert box.evaluate("box => box.scrollWidth > box.clientWidth")
     head = box.get_by_role("rowheader").first
     before = head.bounding_box()
@@ -72,7 +75,7 @@ def test_wide_tables_scroll_inside_their_own_box_and_keep_what_rows_are_about(
 
 def test_the_methods_paragraph_is_copied(new_page: NewPage, owner_state: StorageState) -> None:
     page = new_page(storage_state=owner_state, permissions=["clipboard-read", "clipboard-write"])
-    page.goto(REPORT)
+    page.goto("/e/example/results/methodology")
     methods = page.locator(".report-methods")
     methods.scroll_into_view_if_needed()
     methods.get_by_role("button", name="Copy").click()
@@ -87,7 +90,7 @@ def test_it_prints_numbers_and_what_was_in_force_but_nothing_to_press(owner_page
     for pressed in ("nav", "form", ".report-switches", ".report-up"):
         assert [part for part in owner_page.locator(pressed).all() if part.is_visible()] == []
     expect(owner_page.get_by_text("Split votes: excluded")).to_be_visible()
-    expect(owner_page.locator(".report-overview")).to_be_visible()
+    expect(owner_page.locator(OVERVIEW)).to_be_visible()
     cut = "tables => tables.filter(table => table.offsetParent && table.scrollWidth > innerWidth).length"
     assert owner_page.locator("table").evaluate_all(cut) == 0
     owner_page.goto(REPORT)
