@@ -5,6 +5,7 @@ from datetime import date
 from typing import Final
 
 from evaluations.charts.chart import Caption, Chart, build_slugs
+from evaluations.charts.decision_charts import build_decision_chart
 from evaluations.charts.estimates import (
     Binned,
     Dated,
@@ -317,7 +318,9 @@ def build_report_charts(report: Report, part: ReportPart, aspect: str, theme: Th
     """``aspect``: the key of the one that is looked at. Parts whose plots show all aspects at once pass it by."""
     name = report.names.get(aspect, aspect)
     match part:
-        case ReportPart.DECISIONS | ReportPart.METHODOLOGY:
+        case ReportPart.DECISIONS:
+            return [build_decision_chart(report.decisions, theme)] if report.decisions else []
+        case ReportPart.METHODOLOGY:
             return []
         case ReportPart.AGREEMENT:
             return [build_agreement_chart(report, theme)] if report.aspects else []

@@ -1,5 +1,6 @@
 """The first page of the results: a card for each judge, and who wins."""
 
+import csv
 import json
 from io import StringIO
 from typing import Any
@@ -152,3 +153,17 @@ def test_who_may_not_see_judges_reads_of_reviewers(studied: Evaluation, reviewer
 def test_a_stranger_is_told_nothing(studied: Evaluation, stranger: User, client: Client) -> None:
     client.force_login(stranger)
     assert client.get(reverse("report", args=["study"])).status_code == 404
+
+
+def test_the_decisions_are_a_table_to_download(studied: Evaluation, owner_signed_in: Client) -> None:
+    shown = page(owner_signed_in)
+    address = "/e/study/results/plots/decisions-judges/file?as=csv"
+    assert address in shown
+    rows = list(csv.DictReader(StringIO(owner_signed_in.get(address).content.decode("utf-8-sig"))))
+    found = {(row["judge_name"], row["aspect"]): row["outcome"] for row in rows}
+    assert found["good", "all aspects"] == "can stand in for a reviewer"
+    assert set(found) == {
+        (judge, aspect) for judge in ("good", "poor") for aspect in ("all aspects", "Clarity", "Depth")
+    }
+    whole = next(row for row in rows if row["aspect"] == "all aspects")
+    assert float(whole["judge_low"]) < float(whole["judge"]) < float(whole["judge_high"])
