@@ -9,11 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import MISSING, TIE, A, B, BoolArray, FloatArray, IntArray
+from evaluations.stats.coding import MISSING, TIE, A, B, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts
 from evaluations.stats.polls import Poll
 
 CONSTANTS: Final = ("A", "B", "tie")  # by the code of the choice
+SCORES: Final[FloatArray] = np.array([1.0, 0.0, 0.5, 0.5, np.nan])  # of A, B, tie, both bad and MISSING, the last
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,15 @@ class ReviewerCredits:
     """The items with votes of two reviewers or more on one aspect.
 
     ``item``: their numbers. ``constant``: credits of always A, always B and always tie with a vote, 3 × items.
-    ``reviewer``: of a left-out reviewer with each of the others, averaged over who is left out. ``votes``: how many
-    votes for A, B and tie, 3 × items.
+    ``reviewer``: of a left-out reviewer with each of the others, averaged over who is left out. ``score``: the mean
+    score of the votes, A 1, tie ½ and B 0; ``square``: that of their squares.
     """
 
     item: IntArray
     constant: FloatArray
     reviewer: FloatArray
-    votes: IntArray
+    score: FloatArray
+    square: FloatArray
 
 
 def reviewer_credits(poll: Poll) -> ReviewerCredits:
@@ -44,7 +46,8 @@ def reviewer_credits(poll: Poll) -> ReviewerCredits:
         item=item,
         constant=np.stack([a + tie / 2, b + tie / 2, tie + (a + b) / 2]) / n,
         reviewer=(equal + tie * (a + b)) / (n * (n - 1)),
-        votes=counted,
+        score=(a + tie / 2) / n,
+        square=(a + tie / 4) / n,
     )
 
 
@@ -52,15 +55,19 @@ def reviewer_credits(poll: Poll) -> ReviewerCredits:
 class JudgeCredits:
     """A judge and reviewers on the same items of one aspect; every array has one entry for each item.
 
-    ``item``: their numbers. ``choice``: the judge's, MISSING where its call failed, which earns nothing.
+    ``item``: their numbers. ``judge``, ``reviewer`` and ``constant``: credits, the last by answer, whose names are
+    ``answers``. ``judge_score``: from 0 to 1, NaN where its call failed, which earns nothing; ``score`` and ``square``:
+    means of the reviewers' scores and of their squares.
     """
 
     item: IntArray
-    choice: IntArray
     judge: FloatArray
     reviewer: FloatArray
     constant: FloatArray
-    votes: IntArray
+    answers: tuple[str, ...]
+    judge_score: FloatArray
+    score: FloatArray
+    square: FloatArray
 
     @property
     def n(self) -> int:
@@ -68,7 +75,7 @@ class JudgeCredits:
 
     @property
     def best_constant(self) -> int:
-        """The code of the constant answer that agrees best with reviewers on these items."""
+        """The index of the constant answer that agrees best with reviewers on these items."""
         return int(self.constant.mean(axis=1).argmax())
 
 
@@ -80,18 +87,11 @@ def judge_credits(own: ConsolidatedVerdicts, reviewers: ReviewerCredits) -> Judg
     earned = constant[np.minimum(choice, TIE), np.arange(len(item))]
     return JudgeCredits(
         item=item,
-        choice=choice,
         judge=np.where(choice == MISSING, 0.0, earned),
         reviewer=reviewers.reviewer[kept],
         constant=constant,
-        votes=reviewers.votes[:, kept],
+        answers=CONSTANTS,
+        judge_score=SCORES[choice],
+        score=reviewers.score[kept],
+        square=reviewers.square[kept],
     )
-
-
-def preference_score(choice: IntArray) -> FloatArray:
-    """1 for A, ½ for a tie and both bad, 0 for B."""
-    return np.select([choice == A, choice == B], [1.0, 0.0], 0.5)
-
-
-def has_answer(credits_of_judge: JudgeCredits) -> BoolArray:
-    return np.asarray(credits_of_judge.choice != MISSING)

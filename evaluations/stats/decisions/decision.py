@@ -14,7 +14,7 @@ import numpy as np
 
 from evaluations.domain.decisions import AspectOutcome, DecisionBars, Outcome
 from evaluations.stats.coding import IntArray
-from evaluations.stats.decisions.agreement_credits import CONSTANTS, JudgeCredits
+from evaluations.stats.decisions.agreement_credits import JudgeCredits
 from evaluations.stats.decisions.contrasts import (
     UNKNOWN_BOUNDS,
     Bounds,
@@ -254,12 +254,16 @@ def decide_aspects(
             name=name,
             n=case.credits[key].n if key in contrasts else 0,
             levels=agreement_levels(contrasts.get(key)),
-            constant_choice=CONSTANTS[case.credits[key].best_constant] if key in contrasts else "",
+            constant_choice=best_answer(case.credits[key]) if key in contrasts else "",
             reviewers_agree=agree.get(key, False),
             outcome=outcomes.get(key, AspectOutcome.NOT_SHOWN),
         )
         for key, name in case.names.items()
     }
+
+
+def best_answer(of_judge: JudgeCredits) -> str:
+    return of_judge.answers[of_judge.best_constant]
 
 
 def plan_spot_checks(case: JudgeCase, cluster: IntArray) -> SpotChecks | None:

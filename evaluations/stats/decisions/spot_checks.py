@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import FloatArray, IntArray
-from evaluations.stats.decisions.agreement_credits import JudgeCredits, has_answer, preference_score
+from evaluations.stats.coding import IntArray
+from evaluations.stats.decisions.agreement_credits import JudgeCredits
 from evaluations.stats.decisions.contrasts import contrast
 from evaluations.stats.significance import Z_975
-
-SCORES: Final[FloatArray] = np.array([1.0, 0.0, 0.5])  # of votes for A, B and tie
 
 
 @dataclass(frozen=True)
@@ -42,17 +39,16 @@ class ReviewScores:
 
 
 def review_scores(of_judge: JudgeCredits, cluster: IntArray) -> ReviewScores | None:
-    """The variance of one review's score (A 1, tie ½, B 0), and its correlation with the judge's; None if constant.
+    """The variance of one review's score, and its correlation with the judge's; None if constant.
 
     Every item counts once, however many reviews it has. ``cluster``: of every comparison.
     """
-    answered = has_answer(of_judge)
+    answered = ~np.isnan(of_judge.judge_score)
     if not answered.any():
         return None
-    votes = of_judge.votes[:, answered] / of_judge.votes[:, answered].sum(axis=0)
-    mean, judge = SCORES @ votes, preference_score(of_judge.choice[answered])
+    mean, judge = of_judge.score[answered], of_judge.judge_score[answered]
     of_items = contrast(mean, cluster[of_judge.item[answered]])
-    variance = float((SCORES**2 @ votes).mean() - mean.mean() ** 2)
+    variance = float(of_judge.square[answered].mean() - mean.mean() ** 2)
     if of_items is None or variance <= 0:
         return None
     by_chance = float(mean.var()) / len(mean)

@@ -10,7 +10,8 @@ from tests.stats.decisions.study import poll_of, verdicts
 def test_only_items_with_two_reviewers_count() -> None:
     made = reviewer_credits(poll_of("AB.A", "A..B"))
     assert made.item.tolist() == [0, 3]
-    assert made.votes.tolist() == [[2, 1], [0, 1], [0, 0]]
+    assert made.score.tolist() == [1, 0.5]
+    assert made.square.tolist() == [1, 0.5]
 
 
 def test_equal_choices_count_1_opposite_ones_0_and_a_side_with_a_tie_half() -> None:
