@@ -6,6 +6,7 @@ from typing import Final
 
 from evaluations.disagreements.selectors import DisagreementFilter, count_disagreements
 from evaluations.domain.decisions import AspectOutcome, Outcome
+from evaluations.domain.reports import ReportPart
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call
@@ -63,6 +64,11 @@ class Card:
         return "" if self.decision is None else TONES[self.decision.outcome]
 
     @property
+    def explored(self) -> ReportPart:
+        """The part that has more on each aspect."""
+        return ReportPart.SCORES if self.decision and self.decision.scale else ReportPart.AGREEMENT
+
+    @property
     def has_results(self) -> bool:
         """Whether something is shown of single aspects."""
         return any(row.decision and row.decision.outcome is not AspectOutcome.NOT_SHOWN for row in self.rows)
@@ -91,7 +97,10 @@ class Card:
 
     @property
     def gauges(self) -> list[GaugeLine]:
-        return [] if self.decision is None else list(iterate_gauges(self.decision))
+        """Those of choices: scores have none."""
+        if self.decision is None or self.decision.scale:
+            return []
+        return list(iterate_gauges(self.decision))
 
 
 def lower_end(number: Estimate) -> float | None:
@@ -110,6 +119,14 @@ def iterate_gauges(decision: Decision) -> Iterator[GaugeLine]:
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
+
+
+def build_score_cards(report: Report) -> list[Card]:
+    """The cards of judges that score single responses, the most usable first."""
+    return [
+        Card(decision, tuple(AspectRow(key, aspect.name, aspect, None) for key, aspect in decision.aspects.items()))
+        for decision in sorted(report.score_decisions.values(), key=rank_decision)
+    ]
 
 
 def build_cards(report: Report) -> list[Card]:

@@ -19,7 +19,7 @@ from evaluations.evaluation_settings.selectors import describe_bar_change, get_b
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
-from evaluations.reports.answer import build_cards, count_open_disagreements, list_judges_not_run
+from evaluations.reports.answer import build_cards, build_score_cards, count_open_disagreements, list_judges_not_run
 from evaluations.reports.chart_files import JUDGE_PARTS, choose_aspect, list_part_aspects
 from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
 from evaluations.reports.overview_table import build_overview_table
@@ -122,6 +122,9 @@ def render_report(result: Report, form: ReportForm, part: ReportPart, viewer: Re
         context |= build_screening_context(evaluation, result, viewer)
     if part is ReportPart.DECISIONS:
         context |= build_answer_context(evaluation, result)
+    if part is ReportPart.SCORES:
+        cards = build_score_cards(result)
+        context |= {"card": cards[0] if cards else None, "other_cards": cards[1:]}
     return render_to_string("report/_body.html", context)
 
 

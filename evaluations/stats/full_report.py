@@ -14,6 +14,7 @@ from evaluations.stats.decisions.breakdowns import AgreementBreakdowns, break_do
 from evaluations.stats.decisions.judges import decide_judges
 from evaluations.stats.decisions.leaders import Leader, find_leaders
 from evaluations.stats.decisions.results import Decision
+from evaluations.stats.decisions.score_judges import decide_score_judges
 from evaluations.stats.judge_comparison import ComparedJudges
 from evaluations.stats.judge_report import FailedCalls, JudgeReport
 from evaluations.stats.judge_sentences import judge_sentence
@@ -56,6 +57,7 @@ class Report:
     ``leaders`` too, ``decisions``, ``breakdowns`` and ``coverage`` by
     judge. ``screening``: of all reviewers, excluded
     ones among them. ``decisions_with_excluded``: the decisions with these, if there are any.
+    ``score_decisions``: by judge that scores single responses.
     """
 
     evaluation: str
@@ -70,6 +72,7 @@ class Report:
     parts: tuple[str, ...]
     aspects_by_part: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     decisions: Mapping[str, Decision] = field(default_factory=dict)
+    score_decisions: Mapping[str, Decision] = field(default_factory=dict)
     decisions_with_excluded: Mapping[str, Decision] = field(default_factory=dict)
     leaders: Mapping[str, Mapping[str, Leader]] = field(default_factory=dict)
     screening: ReviewerScreening | None = None
@@ -138,6 +141,7 @@ def full_report(
         name: replace(decision, provisional=caution)
         for name, decision in decide_judges(decided, study.items, study.families, study.bars, study.judges).items()
     }
+    scored = scores if ReportPart.SCORES in requested else {}
     return Report(
         evaluation=evaluation,
         comparisons=len(study.items),
@@ -166,9 +170,8 @@ def full_report(
         people={key: people_part(material, study, rules, aspects[key], caution) for key, material in people.items()},
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
         confidence={key: confidence_part(kept[key], study, rules, by_judge) for key, by_judge in weights.items()},
-        scores={key: score_report(of_aspect, rules) for key, of_aspect in scores.items()}
-        if ReportPart.SCORES in requested
-        else {},
+        scores={key: score_report(of_aspect, rules) for key, of_aspect in scored.items()},
+        score_decisions=decide_score_judges(scored, study.bars, study.judges),
     )
 
 

@@ -160,7 +160,8 @@ DECISION_HEADS: Final = ("", "judge", "reviewers", "constant", "n", "result")
 
 def decision_lines(report: Report) -> Iterator[str]:
     """The card of each judge: the decision, a sentence, and a line for each aspect."""
-    for decision in report.decisions.values():
+    decisions = [*report.decisions.values(), *report.score_decisions.values()]
+    for decision in decisions:
         called = f"{decision.judge} ({decision.label})" if decision.label else decision.judge
         yield from ("", f"{called}: {decision.headline}", decision.sentence)
         if decision.provisional:
@@ -171,7 +172,7 @@ def decision_lines(report: Report) -> Iterator[str]:
             rows.append((aspect.name, *map(format_percent, levels), str(aspect.n), aspect.outcome.value))
         yield from align_columns(rows)
         yield from gauge_lines(decision)
-    if report.decisions:
+    if decisions:
         yield ""
 
 

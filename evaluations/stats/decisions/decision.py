@@ -178,7 +178,7 @@ class JudgeCase:
     """All that is decided from, of one judge. ``credits``: by aspect key, of aspects with an item or more.
 
     ``names``: of all aspects that the judge was asked about, by key. ``family``: how many judges are decided on.
-    ``level``: the error of each statement.
+    ``level``: the error of each statement. ``scale``: as in `Decision`.
     """
 
     name: str
@@ -189,6 +189,7 @@ class JudgeCase:
     coverage: JudgeCoverage
     bars: DecisionBars
     level: float
+    scale: str | None = None
 
 
 def decide(case: JudgeCase, cluster: IntArray) -> Decision:
@@ -217,6 +218,7 @@ def decide(case: JudgeCase, cluster: IntArray) -> Decision:
         coverage=case.coverage,
         aspects=decide_aspects(case, contrasts, outcome),
         bars=case.bars,
+        scale=case.scale,
     )
     reasons = unreliability_reasons(decision, is_far_below=shown.far_below)
     decision = replace(decision, headline=decision_headline(decision), reasons=reasons)

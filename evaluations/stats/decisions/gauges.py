@@ -85,6 +85,18 @@ def judge_gauges(aspects: Sequence[JudgedAspect], items: Items, family: str, bar
     )
 
 
+def unknown_gauges(why: str, bars: DecisionBars) -> Gauges:
+    """Gauges of which none can be read."""
+    bias = unknown_gauge(why, bars.bias)
+    return Gauges(
+        unknown_gauge(why, bars.failures),
+        unknown_gauge(why, bars.inconsistency),
+        position=bias,
+        length=bias,
+        own_family=bias,
+    )
+
+
 def share_gauge(share: Contrast | None, bar: float, why: str) -> Gauge:
     if share is None:
         return unknown_gauge(why, bar)

@@ -46,6 +46,8 @@ class Decision:
     ``at_most``: one-sided bounds of J − R at ``level``; None where there are too few clusters. ``more``: about how many
     more comparisons with two reviews would decide; None where they would not. ``provisional``: why the decision waits
     for the owner. ``headline`` and ``sentence``: the outcome in words; ``reasons``: what makes the judge not reliable.
+    ``scale``: of scores of single responses, the lowest and the highest; None for choices. Levels of scores are 1 − the
+    mean distance as a share of the scale, and n counts responses.
     """
 
     judge: str
@@ -67,3 +69,4 @@ class Decision:
     aspects: Mapping[str, AspectDecision]
     bars: DecisionBars
     provisional: str | None = None
+    scale: str | None = None

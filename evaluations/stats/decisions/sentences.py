@@ -22,8 +22,12 @@ def decision_headline(decision: Decision) -> str:
     if decision.outcome is Outcome.SPOT_CHECKS and decision.spot_checks and decision.spot_checks.per_100:
         return f"{words} ({decision.spot_checks.per_100} per 100)"
     if decision.outcome is Outcome.NOT_ENOUGH_DATA and decision.more:
-        return f"{words} (about {decision.more:,} more comparisons with two reviews)"
+        return f"{words} (about {decision.more:,} more {noun(decision)}s with two reviews)"
     return words
+
+
+def noun(decision: Decision) -> str:
+    return "response" if decision.scale else "comparison"
 
 
 def name_aspects(decision: Decision, outcome: AspectOutcome) -> str:
@@ -47,10 +51,21 @@ def unreliable_aspects(decision: Decision) -> str:
 def agreement_phrase(decision: Decision) -> str:
     """“Reviewers agree with it 78% of the time and with each other 79% (n = 120).”"""
     levels = decision.levels
+    if decision.scale:
+        return (
+            f"Its scores are {distance(levels.judge)} of the scale ({decision.scale}) from a reviewer’s, reviewers’ "
+            f"{distance(levels.reviewers)} from each other’s (n = {decision.n:,})."
+        )
     return (
         f"Reviewers agree with it {percent(levels.judge)} of the time and with each other "
         f"{percent(levels.reviewers)} (n = {decision.n:,})."
     )
+
+
+def distance(number: Estimate) -> str:
+    """What is left to full agreement."""
+    assert number.value is not None
+    return f"{100 * (1 - number.value):.0f}%"
 
 
 def percent(number: Estimate) -> str:
@@ -68,25 +83,26 @@ def stand_in_sentences(decision: Decision) -> list[str]:
 
 
 def spot_check_sentences(decision: Decision) -> list[str]:
+    rates = "mean scores" if decision.scale else "win rates"
     why = decision.coverage.why or f"A gap of {points(decision.bars.stand_in)} or more is not ruled out."
-    more = f"About {decision.more:,} more comparisons with two reviews may tell." if decision.more else ""
+    more = f"About {decision.more:,} more {noun(decision)}s with two reviews may tell." if decision.more else ""
     return [
         agreement_phrase(decision),
         why,
         "" if decision.coverage.why else more,
-        describe_spot_checks(decision.spot_checks),
+        describe_spot_checks(decision.spot_checks, rates),
     ]
 
 
-def describe_spot_checks(checks: SpotChecks | None) -> str:
+def describe_spot_checks(checks: SpotChecks | None, rates: str) -> str:
     if checks is None:
         return ""
     if checks.n is None:
         return (
-            f"Win rates are exact to ±{points(checks.reached)} even if reviewers check all of the next "
+            f"{rates[0].upper()}{rates[1:]} are exact to ±{points(checks.reached)} even if reviewers check all of the next "
             f"{checks.comparisons:,}."
         )
-    return f"Review {checks.n:,} of the next {checks.comparisons:,} to know win rates to ±{points(checks.half_width)}."
+    return f"Review {checks.n:,} of the next {checks.comparisons:,} to know {rates} to ±{points(checks.half_width)}."
 
 
 def not_reliable_sentences(decision: Decision) -> list[str]:
@@ -96,19 +112,27 @@ def not_reliable_sentences(decision: Decision) -> list[str]:
 def clarify_sentences(decision: Decision) -> list[str]:
     levels = decision.levels
     unclear = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.n and not aspect.reviewers_agree]
+    agreement = (
+        f"Reviewers’ scores are {distance(levels.reviewers)} of the scale ({decision.scale}) from each other’s, and "
+        f"{distance(levels.constant)} from the best constant score (n = {decision.n:,})."
+        if decision.scale
+        else f"Reviewers agree with each other {percent(levels.reviewers)} of the time, with the best constant answer "
+        f"{percent(levels.constant)} (n = {decision.n:,})."
+    )
     return [
-        f"Reviewers agree with each other {percent(levels.reviewers)} of the time, with the best constant answer "
-        f"{percent(levels.constant)} (n = {decision.n:,}).",
+        agreement,
         f"Unclear: {join_words(unclear)}." if unclear else "",
     ]
 
 
 def not_enough_sentences(decision: Decision) -> list[str]:
     if not decision.n:
-        return ["No comparison has its verdict and two reviews."]
+        what = "score" if decision.scale else "verdict"
+        return [f"No {noun(decision)} has its {what} and two reviews."]
     if decision.more is None:
         return [agreement_phrase(decision), "More data will hardly help: the gap is too large."]
-    return [f"Only {count_phrase(decision.n, 'comparison')} with its verdict and two reviews."]
+    what = "score" if decision.scale else "verdict"
+    return [f"Only {count_phrase(decision.n, noun(decision))} with its {what} and two reviews."]
 
 
 SENTENCES: Final = {

@@ -1,0 +1,93 @@
+"""The decisions on judges that score single responses."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluations.domain.decisions import DecisionBars
+from evaluations.stats.coding import MISSING, FloatArray
+from evaluations.stats.decisions.agreement_credits import JudgeCredits
+from evaluations.stats.decisions.decision import JudgeCase, decide
+from evaluations.stats.decisions.gauges import unknown_gauges
+from evaluations.stats.decisions.results import Decision
+from evaluations.stats.decisions.score_credits import (
+    Scale,
+    judge_score_credits,
+    reviewer_score_credits,
+    score_scale,
+)
+from evaluations.stats.judge_verdicts import JudgeCoverage, judge_coverage
+from evaluations.stats.score_report import AspectScores, review_scores
+from evaluations.stats.simultaneous_intervals import LEVEL
+
+NOT_OF_SCORES: Final = "Not computed for scores of single responses."
+
+
+@dataclass(frozen=True)
+class ScoredAspect:
+    """One aspect of one judge: its ``name``, scores and credits, and the scale of reviewers' scores."""
+
+    name: str
+    judge: FloatArray
+    credits: JudgeCredits | None
+    scale: Scale | None
+
+
+def decide_score_judges(
+    aspects: Mapping[str, AspectScores], bars: DecisionBars, family_size: int
+) -> dict[str, Decision]:
+    """The decision on each judge with scores, by name. ``aspects``: by key; ``family_size``: as in `decide_judges`."""
+    by_judge: dict[str, dict[str, ScoredAspect]] = defaultdict(dict)
+    for key, scores in aspects.items():
+        for name, scored in score_aspect(scores).items():
+            by_judge[name][key] = scored
+    level = LEVEL / max(family_size, len(by_judge), 1)
+    cluster = next(iter(aspects.values())).cluster if by_judge else np.empty(0, dtype=np.int64)
+    return {
+        name: decide(score_case(name, of_judge, bars, level), cluster) for name, of_judge in sorted(by_judge.items())
+    }
+
+
+def score_aspect(scores: AspectScores) -> dict[str, ScoredAspect]:
+    """The judges with scores on an aspect, by name."""
+    scale, each = score_scale(scores.people), review_scores(scores).each
+    reviewers = None if scale is None else reviewer_score_credits(each, scale)
+    return {
+        name: ScoredAspect(
+            scores.name,
+            judge,
+            None if reviewers is None or scale is None else judge_score_credits(judge, reviewers, scale),
+            scale,
+        )
+        for name, judge in scores.judges.items()
+        if not np.isnan(judge).all()
+    }
+
+
+def score_case(name: str, by_aspect: Mapping[str, ScoredAspect], bars: DecisionBars, level: float) -> JudgeCase:
+    return JudgeCase(
+        name=name,
+        label=None,
+        names={key: scored.name for key, scored in by_aspect.items()},
+        credits={key: scored.credits for key, scored in by_aspect.items() if scored.credits and scored.credits.n},
+        gauges=unknown_gauges(NOT_OF_SCORES, bars),
+        coverage=least_score_coverage([scored.judge for scored in by_aspect.values()]),
+        bars=bars,
+        level=level,
+        scale=describe_scales([scored.scale for scored in by_aspect.values() if scored.scale]),
+    )
+
+
+def describe_scales(scales: list[Scale]) -> str:
+    """“1–5”; of aspects with different scales all of them."""
+    return ", ".join(dict.fromkeys(f"{scale.low:g}–{scale.high:g}" for scale in scales)) or "unknown"
+
+
+def least_score_coverage(scores: list[FloatArray]) -> JudgeCoverage:
+    """The coverage on the aspect on which a judge scored the fewest responses."""
+    fewest = min(scores, key=lambda judge: int(np.count_nonzero(~np.isnan(judge))))
+    everything = np.ones(len(fewest), dtype=bool)
+    return judge_coverage(np.where(np.isnan(fewest), MISSING, 0), everything)
