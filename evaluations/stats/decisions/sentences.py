@@ -98,10 +98,8 @@ def describe_spot_checks(checks: SpotChecks | None, rates: str) -> str:
     if checks is None:
         return ""
     if checks.n is None:
-        return (
-            f"{rates[0].upper()}{rates[1:]} are exact to ±{points(checks.reached)} even if reviewers check all of the next "
-            f"{checks.comparisons:,}."
-        )
+        exact = f"{rates[0].upper()}{rates[1:]} are exact to ±{points(checks.reached)}"
+        return f"{exact} even if reviewers check all of the next {checks.comparisons:,}."
     return f"Review {checks.n:,} of the next {checks.comparisons:,} to know {rates} to ±{points(checks.half_width)}."
 
 
