@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,7 +30,8 @@ from evaluations.domain.decisions import DEFAULT_BARS
 from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.decisions.judges import decide_judges
 from evaluations.stats.decisions.results import Decision
-from tests.stats.decisions.study import aspect_material, verdicts_of
+from evaluations.stats.decisions.score_judges import decide_score_judges
+from tests.stats.decisions.study import aspect_material, aspect_scores, people_scores, verdicts_of
 from tests.stats.match_items import make_match_items
 
 REPLICATES_A_TASK = 50
@@ -64,7 +65,20 @@ class Population:
     family: int = 1
 
 
-CASES: Mapping[str, Population] = {
+@dataclass(frozen=True)
+class ScorePopulation:
+    """Scores from 1 to 5: a reviewer is off by 1 with probability ``off``; the judge too, and guesses with ``guesses``.
+
+    ``guesses`` is set so that the judge agrees by ``gap`` less than a reviewer, found in a large sample.
+    """
+
+    responses: int = 100
+    aspects: int = 3
+    gap: float = 0.0
+    off: float = 0.4
+
+
+CASES: Mapping[str, Population | ScorePopulation] = {
     **{
         f"{name}, n {items}, {reviewers} reviewers": Population(items, reviewers=reviewers, gap=gap)
         for reviewers in (2, 3)
@@ -89,6 +103,10 @@ CASES: Mapping[str, Population] = {
     "reviewers hardly agree": Population(knows=0.35),
     "a tenth of the calls failed": Population(items=200, failed=0.1),
     "reviewers agree on nearly all": Population(items=200, knows=0.985),
+    "scores, like a reviewer": ScorePopulation(),
+    "scores, 5 points below, n 50": ScorePopulation(responses=50, gap=0.05),
+    "scores, 5 points below": ScorePopulation(gap=0.05),
+    "scores, 10 points below": ScorePopulation(gap=0.10),
 }
 
 
@@ -145,10 +163,48 @@ def decide_once(population: Population, replicate: int) -> Decision:
     return decide_judges(materials, studied, {}, DEFAULT_BARS, population.family)["judge"]
 
 
-def run(population: Population, replicates: range) -> Counter[str]:
+# ---- scores ----------------------------------------------------------------------------------
+
+LARGE = 400_000
+
+
+def give_scores(truth: IntArray, off: float, rng: np.random.Generator) -> IntArray:
+    moved = rng.choice([-1, 0, 1], size=len(truth), p=(off / 2, 1 - off, off / 2))
+    return np.asarray(np.clip(truth + moved, 1, 5))
+
+
+@lru_cache
+def score_levels(off: float) -> tuple[float, float, float]:
+    """R, C, and the agreement of a guess with a reviewer."""
+    rng = np.random.default_rng(SEED)
+    truth = rng.integers(1, 6, LARGE)
+    one, other, guess = give_scores(truth, off, rng), give_scores(truth, off, rng), rng.integers(1, 6, LARGE)
+    constant = max(1 - float(np.abs(one - answer).mean()) / 4 for answer in range(1, 6))
+    return 1 - float(np.abs(one - other).mean()) / 4, constant, 1 - float(np.abs(one - guess).mean()) / 4
+
+
+def decide_scores_once(population: ScorePopulation, replicate: int) -> Decision:
+    rng = np.random.default_rng([SEED, replicate])
+    reviewers, _, guessed = score_levels(population.off)
+    guesses = population.gap / (reviewers - guessed)
+    aspects = {}
+    for number in range(population.aspects):
+        truth = rng.integers(1, 6, population.responses)
+        people = [give_scores(truth, population.off, rng).astype(float).tolist() for _ in range(2)]
+        own, guess = give_scores(truth, population.off, rng), rng.integers(1, 6, population.responses)
+        judge = np.where(rng.random(population.responses) < guesses, guess, own).astype(float)
+        aspects[f"aspect {number}"] = aspect_scores(people_scores(*people), population.responses, judge=judge)
+    return decide_score_judges(aspects, DEFAULT_BARS, 1)["judge"]
+
+
+def run(population: Population | ScorePopulation, replicates: range) -> Counter[str]:
     counts: Counter[str] = Counter()
     for replicate in replicates:
-        decision = decide_once(population, replicate)
+        decision = (
+            decide_scores_once(population, replicate)
+            if isinstance(population, ScorePopulation)
+            else decide_once(population, replicate)
+        )
         counts[decision.outcome.value] += 1
         outcomes = [aspect.outcome.value for aspect in decision.aspects.values()]
         counts["first aspect: " + outcomes[0]] += 1
@@ -157,8 +213,11 @@ def run(population: Population, replicates: range) -> Counter[str]:
     return counts
 
 
-def truth(population: Population) -> dict[str, float]:
+def truth(population: Population | ScorePopulation) -> dict[str, float]:
     """J, R and C of an aspect other than the first."""
+    if isinstance(population, ScorePopulation):
+        of_reviewers, constant, _ = score_levels(population.off)
+        return {"J": round(of_reviewers - population.gap, 3), "R": round(of_reviewers, 3), "C": round(constant, 3)}
     shares = np.array(population.shares)
     chance, knows = by_chance(shares), population.knows
     reviewers = chance + knows**2 * (1 - chance)

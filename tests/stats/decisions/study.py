@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.coding import MISSING, BoolArray, IntArray
+from evaluations.stats.aspect_report import AspectMaterial, VoteCounts
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_report import JudgeMaterial
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
 from evaluations.stats.polls import Poll, make_poll
+from evaluations.stats.score_reliability import PersonScores
+from evaluations.stats.score_report import AspectScores
 from evaluations.stats.votes import Votes
 
 CODES = {"A": 0, "B": 1, "=": 2, "x": 3, ".": MISSING, "!": MISSING}  # = tie, x both bad, . none, ! failed
@@ -80,4 +82,28 @@ def aspect_material(
         offered=frozenset({0, 1, 2}),
         rubric_versions=(),
         warnings=(),
+    )
+
+
+NO_SCORES = PersonScores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def people_scores(*reviewers: list[float]) -> PersonScores:
+    """The scores of reviewers who each scored every response; NaN where one did not."""
+    values = np.array(reviewers, dtype=float)
+    rater, unit = np.nonzero(~np.isnan(values))
+    return PersonScores(unit, rater, values[rater, unit])
+
+
+def aspect_scores(people: PersonScores, responses: int, **judges: FloatArray) -> AspectScores:
+    return AspectScores(
+        name="Quality",
+        people=people,
+        saw_judge_first=NO_SCORES,
+        counts=VoteCounts(len(people.value), 0, 0, 0, 0),
+        names=("ann", "ben", "cem"),
+        judges=judges,
+        cluster=np.arange(responses),
+        candidate=np.zeros(responses, dtype=np.int64),
+        candidates=("nova",),
     )

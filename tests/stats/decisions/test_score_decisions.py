@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from evaluations.domain.decisions import DEFAULT_BARS, Outcome
-from evaluations.stats.aspect_report import VoteCounts
-from evaluations.stats.coding import FloatArray
 from evaluations.stats.decisions.score_credits import (
     MOST_ANSWERS,
     Scale,
@@ -14,36 +12,13 @@ from evaluations.stats.decisions.score_credits import (
     score_scale,
 )
 from evaluations.stats.decisions.score_judges import decide_score_judges
-from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.score_report import AspectScores
-
-NOBODY = PersonScores(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-
-
-def people_of(*reviewers: list[float]) -> PersonScores:
-    """The scores of reviewers who each scored every response; NaN where one did not."""
-    values = np.array(reviewers, dtype=float)
-    rater, unit = np.nonzero(~np.isnan(values))
-    return PersonScores(unit, rater, values[rater, unit])
-
-
-def aspect_of(people: PersonScores, responses: int, **judges: FloatArray) -> AspectScores:
-    return AspectScores(
-        name="Quality",
-        people=people,
-        saw_judge_first=NOBODY,
-        counts=VoteCounts(len(people.value), 0, 0, 0, 0),
-        names=("ann", "ben", "cem"),
-        judges=judges,
-        cluster=np.arange(responses),
-        candidate=np.zeros(responses, dtype=np.int64),
-        candidates=("nova",),
-    )
+from tests.stats.decisions.study import NO_SCORES, aspect_scores, people_scores
 
 
 def test_credits_are_what_the_distance_leaves_of_the_scale() -> None:
     """On 1–5: 1 and 5 agree 0, 3 and 5 agree ½, 2 and 2 agree 1. The last response has one score."""
-    people = people_of([1, 3, 2, 4], [5, 5, 2, np.nan])
+    people = people_scores([1, 3, 2, 4], [5, 5, 2, np.nan])
     scale = score_scale(people)
     assert scale == Scale(1, 5)
     reviewers = reviewer_score_credits(people, scale)
@@ -60,22 +35,22 @@ def test_credits_are_what_the_distance_leaves_of_the_scale() -> None:
 
 
 def test_three_reviewers_are_averaged_over_pairs() -> None:
-    people = people_of([0], [1], [1])
+    people = people_scores([0], [1], [1])
     made = reviewer_score_credits(people, Scale(0, 1))
     assert made.reviewer.tolist() == [pytest.approx(1 / 3)]
 
 
 def test_scores_of_many_values_try_quantiles() -> None:
     values = np.random.default_rng(1).random(200)
-    people = people_of(values.tolist(), values[::-1].tolist())
+    people = people_scores(values.tolist(), values[::-1].tolist())
     scale = score_scale(people)
     assert scale is not None
     assert len(reviewer_score_credits(people, scale).answers) == MOST_ANSWERS
 
 
 def test_constant_scores_have_no_scale() -> None:
-    assert score_scale(people_of([3, 3], [3, 3])) is None
-    assert score_scale(NOBODY) is None
+    assert score_scale(people_scores([3, 3], [3, 3])) is None
+    assert score_scale(NO_SCORES) is None
 
 
 def scored_study(items: int, judge_error: float, seed: int = 5) -> AspectScores:
@@ -86,7 +61,7 @@ def scored_study(items: int, judge_error: float, seed: int = 5) -> AspectScores:
     people = np.clip(truth + off, 1, 5).astype(float)
     like = np.clip(truth + rng.choice([-1, 0, 1], size=items, p=(0.15, 0.7, 0.15)), 1, 5)
     judge = np.where(rng.random(items) < judge_error, rng.integers(1, 6, items), like).astype(float)
-    return aspect_of(people_of(*people.tolist()), items, gpt=judge, always=np.full(items, 3.0))
+    return aspect_scores(people_scores(*people.tolist()), items, gpt=judge, always=np.full(items, 3.0))
 
 
 def test_a_judge_that_scores_like_a_reviewer_can_stand_in_and_a_constant_one_cannot() -> None:
@@ -103,7 +78,7 @@ def test_a_judge_that_guesses_often_is_not_reliable() -> None:
 
 
 def test_without_two_reviews_there_is_nothing_to_decide() -> None:
-    alone = aspect_of(people_of([1, 2, 5]), 3, gpt=np.array([1.0, 2, 5]))
+    alone = aspect_scores(people_scores([1, 2, 5]), 3, gpt=np.array([1.0, 2, 5]))
     made = decide_score_judges({"quality": alone}, DEFAULT_BARS, 1)["gpt"]
     assert made.outcome is Outcome.NOT_ENOUGH_DATA
     assert made.sentence == "No response has its score and two reviews."
