@@ -7,7 +7,7 @@ number of the group's comparisons of the same query. The means are thus means ov
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 
@@ -171,11 +171,20 @@ class ReviewedSample:
         return self.clusters_where(halves != np.argmax(counts, axis=1)[self.group])
 
 
+def slice_sums(starts: IntArray, values: FloatArray) -> FloatArray:
+    """The sum over each slice; ``starts``: where the slices begin, from 0 on, and the end of ``values``."""
+    sums, filled = np.zeros(len(starts) - 1), np.flatnonzero(starts[1:] > starts[:-1])
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, starts[filled])
+    return sums
+
+
 def slice_products(starts: IntArray, *rows: FloatArray) -> FloatArray:
     """Σ v vᵀ over each slice, v the values of all rows at a position: slices × rows × rows."""
-    together = np.stack(rows)
-    products = [together[:, a:b] @ together[:, a:b].T for a, b in pairwise(starts)]
-    return np.array(products).reshape(-1, len(rows), len(rows))
+    products = np.empty((len(starts) - 1, len(rows), len(rows)))
+    for i, j in combinations_with_replacement(range(len(rows)), 2):
+        products[:, i, j] = products[:, j, i] = slice_sums(starts, rows[i] * rows[j])
+    return products
 
 
 def quadratic_form(matrix: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
