@@ -5,13 +5,14 @@ A win rate is the mean, over all queries, of the mean outcome of the candidate i
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, sqrt
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     MIN_CLUSTERS,
     MIN_DISAGREEING,
@@ -22,7 +23,7 @@ from evaluations.stats.confidence_intervals import (
 )
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.group_means import GroupMeans, ReviewedSample
-from evaluations.stats.judge_verdicts import why_coverage_too_low
+from evaluations.stats.judge_verdicts import MIN_COVERED, why_coverage_too_low
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
 from evaluations.stats.ppi import PpiMeans, SampleWithJudge, ppi_means
@@ -110,7 +111,7 @@ def estimate_win_rates(
     matches, names = reviewed.matches, reviewed.matches.items.candidates
     counted = count_groups(reviewed, judgement, selected)
     shared, judged = restrict_to_judged(reviewed, judgement)
-    pairs = group_win_rates(reviewed.pairs, SampleWithJudge(shared.pairs, judged.pairs), counted)
+    pairs = GroupRates(reviewed.pairs, SampleWithJudge(shared.pairs, judged.pairs), counted).all
     return WinRates(
         candidates=estimate_candidate_rates(reviewed, judgement, selected, claims=claims),
         pairs=tuple(
@@ -124,16 +125,22 @@ def estimate_candidate_rates(
     reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None = None, *, claims: int = 1
 ) -> dict[str, WinRate]:
     """The win rates of candidates, by name. Parameters as of `estimate_win_rates`."""
-    counted = count_groups(reviewed, judgement, selected).over_candidates(reviewed.matches)
-    shared, judged = restrict_to_judged(reviewed, judgement)
-    together = SampleWithJudge(shared.candidates, judged.candidates)
-    rates = group_win_rates(reviewed.candidates, together, counted)
+    rates = candidate_group_rates(reviewed, judgement, selected)
     return {
         name: replace(rate, claim=Claim.NONE if rate.corrected.value is None else claim)
         for name, rate, claim in zip(
-            reviewed.matches.items.candidates, rates, win_rate_claims(together, claims), strict=True
+            reviewed.matches.items.candidates, rates.all, win_rate_claims(rates.together, claims), strict=True
         )
     }
+
+
+def candidate_group_rates(
+    reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None = None
+) -> "GroupRates":
+    """The win rates of candidates, by number. ``selected``: as of `estimate_win_rates`."""
+    counted = count_groups(reviewed, judgement, selected).over_candidates(reviewed.matches)
+    shared, judged = restrict_to_judged(reviewed, judgement)
+    return GroupRates(reviewed.candidates, SampleWithJudge(shared.candidates, judged.candidates), counted)
 
 
 def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None) -> GroupCounts:
@@ -159,34 +166,53 @@ def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
     return win_claims
 
 
-def group_win_rates(sample: ReviewedSample, together: SampleWithJudge, counted: GroupCounts) -> list[WinRate]:
+@dataclass(frozen=True)
+class GroupRates:
     """The three estimates in each group. ``sample``: all that people reviewed, judged or not."""
-    correction = ppi_means(together)
-    return [win_rate(group, sample.means, together, correction, counted) for group in range(len(sample.groups))]
 
+    sample: ReviewedSample
+    together: SampleWithJudge
+    counted: GroupCounts
 
-def win_rate(
-    group: int, people: GroupMeans, together: SampleWithJudge, correction: PpiMeans, counted: GroupCounts
-) -> WinRate:
-    comparisons, missing = int(counted.comparisons[group]), int(counted.missing[group])
-    alone = mean_estimate(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
-    by_judge = mean_estimate(together.judged.means, group, NOT_JUDGED)
-    shared, judged = together.sample.means, comparisons - missing
-    why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(counted.lacking[group]))
-    why = why or (None if shared.n[group] else NOT_SHARED)
-    estimate = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
-    of_people = float(people.variance[group])
-    has_ratio = estimate.ci95 and alone.ci95 and of_people > 0
-    return WinRate(
-        people=alone,
-        judge=by_judge,
-        corrected=estimate,
-        comparisons=comparisons,
-        missing=missing,
-        excluded=int(counted.excluded[group]),
-        judge_weight=None if why else float(correction.judge_weight[group]),
-        width_ratio=sqrt(max(float(correction.variance[group]), 0.0) / of_people) if has_ratio else None,
-    )
+    @cached_property
+    def correction(self) -> PpiMeans:
+        return ppi_means(self.together)
+
+    @property
+    def all(self) -> list[WinRate]:
+        return [self.of(group) for group in range(len(self.sample.groups))]
+
+    @cached_property
+    def leading(self) -> FloatArray:
+        """Of each group the corrected win rate, else that of people, else of the judge; NaN without any."""
+        people, judge, shared = self.sample.means, self.together.judged.means, self.together.sample.means
+        judged = self.counted.comparisons - self.counted.missing
+        is_covered = 100 * judged >= MIN_COVERED * (judged + self.counted.lacking)
+        is_corrected = (people.n > 0) & (judge.n > 0) & (shared.n > 0) & is_covered
+        alone = np.where(people.n > 0, people.value, judge.value)
+        return np.where(is_corrected, np.clip(self.correction.value, 0.0, 1.0), alone)
+
+    def of(self, group: int) -> WinRate:
+        comparisons, missing = int(self.counted.comparisons[group]), int(self.counted.missing[group])
+        people, correction = self.sample.means, self.correction
+        alone = mean_estimate(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
+        by_judge = mean_estimate(self.together.judged.means, group, NOT_JUDGED)
+        shared, judged = self.together.sample.means, comparisons - missing
+        why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(self.counted.lacking[group]))
+        why = why or (None if shared.n[group] else NOT_SHARED)
+        estimate = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
+        of_people = float(people.variance[group])
+        has_ratio = estimate.ci95 and alone.ci95 and of_people > 0
+        return WinRate(
+            people=alone,
+            judge=by_judge,
+            corrected=estimate,
+            comparisons=comparisons,
+            missing=missing,
+            excluded=int(self.counted.excluded[group]),
+            judge_weight=None if why else float(correction.judge_weight[group]),
+            width_ratio=sqrt(max(float(correction.variance[group]), 0.0) / of_people) if has_ratio else None,
+        )
 
 
 def mean_estimate(means: GroupMeans, group: int, empty: str) -> Estimate:
