@@ -3,7 +3,7 @@
     python benchmarks/scale.py [candidates scores reviewers] [--candidates 10000] [--comparisons 100000] [--times 3]
 
 Prints a line of JSON for each part: in processor seconds of this process the best of so many times, and how many
-characters its JSON has. *candidates*: sparse comparisons, one judge on all, two reviewers on a share; *scores*: ten
+bytes its JSON has. *candidates*: sparse comparisons, one judge on all, two reviewers on a share; *scores*: ten
 scored responses of each candidate; *reviewers*: 123 on 350 comparisons, each reviewed by three of them and by all.
 """
 
@@ -148,8 +148,8 @@ def measure(case: str, part: str, work: Callable[[], Report | ScoreReport], time
         started = time.process_time()
         report = work()
         seconds.append(time.process_time() - started)
-    size = len(json.dumps(asdict(report), indent=2))
-    print(json.dumps({"case": case, "part": part, "seconds": round(min(seconds), 3), "characters": size}), flush=True)
+    size = len(json.dumps(asdict(report), separators=(",", ":"), ensure_ascii=False).encode())
+    print(json.dumps({"case": case, "part": part, "seconds": round(min(seconds), 3), "bytes": size}), flush=True)
 
 
 def measure_candidates(options: argparse.Namespace) -> None:
