@@ -74,10 +74,8 @@ class JudgedOutcomes:
         """Σ a and Σ aF of each group."""
         if self.groups.share is None:
             return self.counts.sum(axis=1).astype(np.float64), self.counts @ [0.0, 0.5, 1.0]
-        group = np.repeat(np.arange(len(self.groups)), np.diff(self.groups.cells))
-        cells, groups = (self.groups.sizes, self.by_cell), len(self.groups)
-        size, total = (np.bincount(group, cell, groups).astype(np.float64) for cell in cells)
-        return size, total
+        starts = self.groups.cells
+        return slice_sums(starts, self.groups.sizes), slice_sums(starts, self.by_cell)
 
     @cached_property
     def means(self) -> GroupMeans:

@@ -146,11 +146,10 @@ def candidate_group_rates(
 def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None) -> GroupCounts:
     matches, missing = reviewed.matches, ~judgement.judged
     lacking = missing if selected is None else missing & selected
-    comparisons, without_verdict, lacking_verdict = (
-        np.bincount(pairs, minlength=len(matches.compared_pairs))
-        for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
+    without_verdict, lacking_verdict = (
+        np.bincount(matches.pair[some], minlength=len(matches.compared_pairs)) for some in (missing, lacking)
     )
-    return GroupCounts(comparisons, without_verdict, lacking_verdict, reviewed.excluded)
+    return GroupCounts(matches.pair_sizes, without_verdict, lacking_verdict, reviewed.excluded)
 
 
 def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:

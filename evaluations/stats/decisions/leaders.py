@@ -13,7 +13,7 @@ from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
-from evaluations.stats.votes import majority_of_votes
+from evaluations.stats.report_parts import reviewed_matches
 from evaluations.stats.win_rates import NOT_REVIEWED, GroupRates, candidate_group_rates, mean_estimate
 
 REVIEWERS_ALONE: Final = ""  # in place of a judge's name
@@ -81,9 +81,7 @@ def find_leaders(
 
 def aspect_rates(material: AspectMaterial, matches: Matches, rules: ReportRules) -> dict[str, AspectRates]:
     """The win rates on one aspect by judge name, of judges with which there are any."""
-    majority = majority_of_votes(material.people.item, material.people.choice, material.items, rules.split_rule).choice
-    picked_by_hand = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
-    reviewed = ReviewedMatches(matches, majority, picked_by_hand)
+    reviewed = reviewed_matches(material, matches, rules.split_rule)
     by_judge = {REVIEWERS_ALONE: AspectRates(reviewed.candidates.means.value, partial(rates_of_reviewers, reviewed))}
     for judge in material.answering:
         of_judge = candidate_group_rates(reviewed, JudgedMatches(matches, judge.consolidated.choice), judge.selected)
