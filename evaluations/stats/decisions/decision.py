@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Final
 
-import numpy as np
-
 from evaluations.domain.decisions import AspectOutcome, DecisionBars, Outcome
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import IntArray, join_numbers
 from evaluations.stats.decisions.agreement_credits import CONSTANTS, JudgeCredits
 from evaluations.stats.decisions.contrasts import (
     UNKNOWN_BOUNDS,
@@ -195,7 +193,7 @@ def decide(case: JudgeCase, cluster: IntArray) -> Decision:
     """The decision on a judge. ``cluster``: of every comparison."""
     contrasts = {key: aspect_contrasts(of_judge, cluster) for key, of_judge in case.credits.items()}
     average = average_aspects(list(contrasts.values())) if contrasts else None
-    items = np.unique(np.concatenate([of_judge.item for of_judge in case.credits.values()])) if contrasts else []
+    items = join_numbers([of_judge.item for of_judge in case.credits.values()])
     shown = NOTHING_SHOWN if average is None else find_shown(average, case.bars, case.level)
     outcome = choose_outcome(shown, len(items), is_unreliable=case.gauges.exceed, is_covered=case.coverage.why is None)
     decision = Decision(
