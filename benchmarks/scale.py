@@ -1,6 +1,6 @@
 """How long the parts of a report take with very many candidates, and with very many reviewers; without a database.
 
-    python benchmarks/scale.py [candidates scores reviewers] [--candidates 10000] [--comparisons 100000] [--times 3]
+    python benchmarks/scale.py [candidates scores reviewers] [--candidates 10000] [--comparisons 100000] [--share 0.2]
 
 Prints a line of JSON for each part: in processor seconds of this process the best of so many times, and how many
 bytes its JSON has. *candidates*: sparse comparisons, one judge on all, two reviewers on a share; *scores*: ten
@@ -37,7 +37,7 @@ from evaluations.stats.votes import Votes
 
 SEED = 3
 REVIEWERS, REVIEWED = 123, 350
-SHARE = 0.2  # of the comparisons, and of the responses, that both reviewers review
+SHARE = 0.2  # of the comparisons, or of the responses, that both reviewers review
 RESPONSES = 10  # of each candidate
 CHOICES = [0.42, 0.4, 0.18]
 NOBODY = np.empty(0, dtype=np.int64)
@@ -156,7 +156,7 @@ def measure_candidates(options: argparse.Namespace) -> None:
     rng = np.random.default_rng(SEED)
     pairs = sparse_pairs(options.candidates, options.comparisons, rng)
     items = make_items(*pairs, options.candidates, rng)
-    reviewed = np.flatnonzero(rng.random(len(items)) < SHARE)
+    reviewed = np.flatnonzero(rng.random(len(items)) < options.share)
     material = make_material(items, [reviewed, reviewed], rng)
     for part in (ReportPart.DECISIONS, ReportPart.WINS):
         measure("candidates", part.value, partial(report_of, items, material, (part,)), options.times)
@@ -189,6 +189,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(CASES), metavar="case", help=", ".join(CASES))
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--comparisons", type=int, default=100_000)
+    parser.add_argument("--share", type=float, default=SHARE, help="of the comparisons that reviewers review")
     parser.add_argument("--times", type=int, default=3)
     options = parser.parse_args()
     for name in options.cases:

@@ -8,6 +8,7 @@ number of the group's comparisons of the same query. The means are thus means ov
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,22 @@ class GroupMeans:
     effective: FloatArray
     varied: IntArray
     n: IntArray
+
+    @cached_property
+    def rows(self) -> "list[GroupMean]":
+        columns = (self.value, self.variance, self.clusters, self.effective, self.varied, self.n)
+        return [GroupMean(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+class GroupMean(NamedTuple):
+    """The mean of one group."""
+
+    value: float
+    variance: float
+    clusters: int
+    effective: float
+    varied: int
+    n: int
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ A win rate is the mean, over all queries, of the mean outcome of the candidate i
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, sqrt
 from statistics import NormalDist
 from typing import Final
@@ -216,33 +216,39 @@ class GroupRates:
 
 def mean_estimate(means: GroupMeans, group: int, empty: str) -> Estimate:
     """The mean with a t interval where enough clusters differ, else with Wilson's."""
-    n = int(means.n[group])
-    if not n:
+    mean = means.rows[group]
+    if not mean.n:
         return undefined_estimate(empty)
-    number = Estimate(float(means.value[group]), n)
     return t_interval_of_mean(
-        number, means, group, float(means.variance[group]), means.varied[group] >= MIN_DISAGREEING
+        mean.value,
+        mean.n,
+        mean.clusters,
+        mean.effective,
+        mean.variance if mean.clusters > 1 else 0.0,
+        mean.varied >= MIN_DISAGREEING,
     )
 
 
 def ppi_estimate(correction: PpiMeans, people: GroupMeans, group: int) -> Estimate:
     """The corrected mean, with an interval where enough reviewed clusters differ, cut off at 0 and 1."""
-    number = Estimate(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
-    if people.clusters[group] < 2:
-        return number.without_interval(ONE_CLUSTER)
-    if people.varied[group] < MIN_DISAGREEING:
-        return number.without_interval(HARDLY_VARIED.format(people.varied[group], MIN_DISAGREEING))
+    value, mean = min(max(float(correction.value[group]), 0.0), 1.0), people.rows[group]
+    if mean.clusters < 2:
+        return Estimate(value, mean.n, ci95_why=ONE_CLUSTER)
+    if mean.varied < MIN_DISAGREEING:
+        return Estimate(value, mean.n, ci95_why=HARDLY_VARIED.format(mean.varied, MIN_DISAGREEING))
     if correction.judge_weight[group] and correction.differing[group] < MIN_DISAGREEING:
-        return number.without_interval(HARDLY_CORRECTED.format(correction.differing[group], MIN_DISAGREEING))
-    return t_interval_of_mean(number, people, group, float(correction.variance[group]))
+        return Estimate(value, mean.n, ci95_why=HARDLY_CORRECTED.format(correction.differing[group], MIN_DISAGREEING))
+    variance = float(correction.variance[group])
+    return t_interval_of_mean(value, mean.n, mean.clusters, mean.effective, variance, enough_differ=True)
 
 
+@lru_cache(maxsize=1 << 12)  # where groups are many they are small, and often the same
 def t_interval_of_mean(
-    number: Estimate, means: GroupMeans, group: int, variance: float, enough_differ: bool = True
+    value: float, n: int, clusters: int, effective: float, variance: float, enough_differ: bool
 ) -> Estimate:
     """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1; for few clusters Wilson's interval."""
-    clusters, effective = int(means.clusters[group]), float(means.effective[group])
+    number = Estimate(value, n)
     if effective < MIN_CLUSTERS or not enough_differ:
-        return wilson_from_variance(number, clusters, variance if clusters > 1 else 0.0, effective)
+        return wilson_from_variance(number, clusters, variance, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
     return number.with_margin(margin, SHARE_BOUNDS, f"t over {clusters:,} clusters")
