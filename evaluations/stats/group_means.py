@@ -71,8 +71,10 @@ class JudgedOutcomes:
     def by_cell(self) -> FloatArray:
         """The weighted sum Σ aF of each cell."""
         halves, share = self.halves[self.groups.side], self.groups.share
-        sums = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
-        return np.asarray(sums / 2)
+        weight = halves if share is None else share * halves
+        sums = np.bincount(self.groups.cell, weight, int(self.groups.cells[-1])).astype(np.float64, copy=False)
+        sums /= 2  # in place: there may be millions
+        return sums
 
     def sums_at_cells(self, sample: "ReviewedSample") -> FloatArray:
         """Σ aF of each cell that has a reviewed entry, over all its entries."""

@@ -50,8 +50,17 @@ class MatchGroups:
         return np.bincount(self.cell, self.share, int(self.cells[-1])).astype(np.float64)
 
     def where(self, chosen: BoolArray) -> IntArray:
-        """The entries of the comparisons chosen, ascending."""
-        return np.flatnonzero(chosen[self.side >> 1])
+        """The entries of the comparisons chosen, ascending. The last are kept: reviews are mostly of all aspects."""
+        for known, entries in self.last_chosen:
+            if np.array_equal(known, chosen):
+                return entries
+        made = np.flatnonzero(chosen[self.side >> 1])
+        self.last_chosen[:] = [(chosen, made)]
+        return made
+
+    @cached_property
+    def last_chosen(self) -> "list[tuple[BoolArray, IntArray]]":
+        return []
 
 
 @dataclass(frozen=True)
