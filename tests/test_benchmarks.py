@@ -35,6 +35,7 @@ SMALLEST = {
     "report": "--comparisons 60",
     "review_speed": "--comparisons 60 --times 2 --people 2 --think 0.1",
     "reviewer_screening": "--replicates 1",
+    "scale": "--candidates 50 --comparisons 400 --times 1",
     "slow_connections": "--server ours --seconds 0.3 --requests 2",
     "storing_cost": "--at-once 8 --calls 16",
 }

@@ -121,7 +121,7 @@ def build_seeing(
             shown=people.in_arm(SHOWN_ARM, judge),
             confirmed=gathered.confirmed.get((judge, aspect.slot), NONE_CONFIRMED),
         )
-        for judge in names.keys() & set(np.unique(people.judge).tolist())
+        for judge in names.keys() & set(np.unique(people.judge[people.judge > 0]).tolist())
     }
 
 

@@ -1,5 +1,6 @@
 """Integer codes of choices, orders and sides in arrays."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +31,14 @@ def count_choices_by_unit(unit: IntArray, choice: IntArray, units: int) -> IntAr
     """How often each choice was made per unit: units × 4."""
     flat = unit * CHOICES + choice
     return np.bincount(flat, minlength=units * CHOICES).reshape(units, CHOICES)
+
+
+def join_numbers(arrays: Sequence[IntArray]) -> IntArray:
+    """The whole numbers that are in any of these arrays, ascending. They are marked, so they must be places, from 0."""
+    is_present = np.zeros(max((int(numbers.max(initial=-1)) for numbers in arrays), default=-1) + 1, dtype=np.bool_)
+    for numbers in arrays:
+        is_present[numbers] = True
+    return np.flatnonzero(is_present)
 
 
 Sides = npt.NDArray[np.int8]

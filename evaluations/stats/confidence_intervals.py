@@ -38,6 +38,12 @@ def poisson_draws(part: int) -> npt.NDArray[np.uint8]:
     return rng.poisson(1, size=(CLUSTERS_PER_CHUNK, RESAMPLES)).astype(np.uint8)
 
 
+@lru_cache(maxsize=4)
+def poisson_weights(part: int) -> npt.NDArray[np.float32]:
+    """`poisson_draws` as weights; kept of the first clusters alone, because most tables have no more."""
+    return poisson_draws(part).astype(np.float32)
+
+
 def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArray:
     """Totals of RESAMPLES resamples of clusters: RESAMPLES × cells, each cell contiguous in memory.
 
@@ -49,7 +55,7 @@ def resample_totals(by_cluster: FloatArray, *, whole: bool = False) -> FloatArra
     totals = np.zeros((by_cluster.shape[1], RESAMPLES))
     for part, first in enumerate(range(0, len(by_cluster), CLUSTERS_PER_CHUNK)):
         some = by_cluster[first : first + CLUSTERS_PER_CHUNK].astype(kind)
-        totals += some.T @ poisson_draws(part)[: len(some)].astype(kind)
+        totals += some.T @ poisson_weights(part)[: len(some)].astype(kind, copy=False)
     return totals.T
 
 

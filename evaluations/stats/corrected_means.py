@@ -30,12 +30,22 @@ from evaluations.stats.confidence_intervals import (
     SHARE_BOUNDS,
     UNBOUNDED,
     Bounds,
-    bessel_factor,
     wilson_from_variance,
 )
-from evaluations.stats.estimates import DECIMALS, NO_INTERVAL, Estimate, drop_rounding_noise, undefined_estimate
+from evaluations.stats.estimates import NO_INTERVAL, Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import MIN_COVERED
-from evaluations.stats.ppi import optimal_lambda
+from evaluations.stats.mean_influences import (
+    ClusterInfluences,
+    MeanSums,
+    Pair,
+    ResponseCells,
+    all_difference_sums,
+    all_mean_sums,
+    candidate_influences,
+    cluster_influences,
+    mean_sums,
+    response_cells,
+)
 from evaluations.stats.significance import t_975
 
 MAX_ALL_PAIRS: Final = 30  # candidates: above, the first is compared with each of the others
@@ -55,139 +65,6 @@ HARDLY_CORRECTED: Final = (
 )
 DIFFERENCE_BOUNDS: Final[Bounds] = (-1.0, 1.0)  # of two shares
 
-# The columns of `ClusterInfluences`; all but the influences are counts, or 1 where the cluster has such a response.
-N, REVIEWED, Y, D, VARIED, DIFFERING = range(6)
-INFLUENCES: Final = [Y, D]
-
-
-@dataclass(frozen=True)
-class ClusterInfluences:
-    """What each cluster adds to a candidate's mean.
-
-    ``cluster``: ascending. ``values``: clusters × (reviewed responses, whether there is one, y_g, d_g, whether one
-    differs from the commonest value, whether judge and reviewers differ on one). ``n``: reviewed responses.
-    """
-
-    cluster: IntArray
-    values: FloatArray
-    n: int
-    reviewers: float
-    judge: float
-    judge_reviewed: float
-
-    @cached_property
-    def moments(self) -> FloatArray:
-        return np.asarray(self.values.T @ self.values)
-
-
-def cluster_influences(
-    reviewers: FloatArray, judge: FloatArray | None, cluster: IntArray, split: BoolArray | None = None
-) -> ClusterInfluences:
-    """The influences on the mean over responses with values on both sides; NaN is none.
-
-    All arrays have an entry for each response of one candidate. ``judge``: None for the mean of ``reviewers`` alone.
-    ``split``: the responses that were reviewed and have no value.
-    """
-    ids, of = np.unique(cluster, return_inverse=True)
-    scored = np.ones(len(cluster), dtype=bool) if judge is None else ~np.isnan(judge)
-    reviewed = scored & ~np.isnan(reviewers)
-    seen = reviewed if split is None else reviewed | (scored & split)
-    n, y = int(np.count_nonzero(reviewed)), np.where(reviewed, reviewers, 0.0)
-    f = np.zeros(len(y)) if judge is None else np.where(scored, judge, 0.0)
-    means = [
-        value[chosen].mean() if chosen.any() else np.nan for value, chosen in ((y, reviewed), (f, scored), (f, seen))
-    ]
-    of_people, of_judge, of_judge_reviewed = map(float, means)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        influence = np.where(reviewed, (y - of_people) / n, 0.0)
-        lead = np.where(seen, (f - of_judge_reviewed) / seen.sum(), 0.0) - np.where(
-            scored, (f - of_judge) / scored.sum(), 0.0
-        )
-    varied, differing = reviewed & (y != commonest(y[reviewed])), reviewed & (drop_rounding_noise(y - f) != 0)
-    columns = [np.bincount(of, column, len(ids)) for column in (reviewed, influence, lead, varied, differing)]
-    values = np.stack([columns[0], columns[0] > 0, *columns[1:3], *(column > 0 for column in columns[3:])], axis=1)
-    return ClusterInfluences(ids, values.astype(np.float64), n, of_people, of_judge, of_judge_reviewed)
-
-
-def commonest(values: FloatArray) -> float:
-    """The most frequent value; the lowest of several, NaN of none."""
-    found, counts = np.unique(values, return_counts=True)
-    return float(found[counts.argmax()]) if len(found) else np.nan
-
-
-@dataclass(frozen=True)
-class MeanSums:
-    """The sums over clusters from which a mean, or a difference of two, has its variance.
-
-    ``clusters``, ``effective``, ``varied`` and ``differing`` count reviewed clusters.
-    """
-
-    n: int
-    clusters: int
-    effective: float
-    varied: int
-    differing: int
-    reviewers: float
-    judge: float
-    judge_reviewed: float
-    yy: float
-    yd: float
-    dd: float
-
-    @cached_property
-    def judge_weight(self) -> float:
-        """λ; 0 where one cluster alone is reviewed."""
-        if self.clusters < 2:
-            return 0.0
-        return float(optimal_lambda(*(np.array([each]) for each in (self.yy, self.yd, self.dd)))[0])
-
-    @property
-    def value(self) -> float:
-        corrected = self.reviewers + self.judge_weight * (self.judge - self.judge_reviewed)
-        return round(corrected, DECIMALS)
-
-    @property
-    def variance(self) -> float:
-        squares = self.yy - 2 * self.judge_weight * self.yd + self.judge_weight**2 * self.dd
-        return max(squares, 0.0) * bessel_factor(self.clusters)
-
-
-def mean_sums(own: ClusterInfluences) -> MeanSums:
-    return sums_from_moments(
-        own.moments,
-        own.moments,
-        own.n,
-        own.n**2 / own.moments[N, N] if own.n else 0.0,
-        (own.reviewers, own.judge, own.judge_reviewed),
-    )
-
-
-def sums_from_moments(
-    squares: FloatArray, counts: FloatArray, n: int, effective: float, means: tuple[float, float, float]
-) -> MeanSums:
-    """``squares``: of influences. ``counts``: of clusters, on the diagonal."""
-    clusters, varied, differing = (round(float(counts[column, column])) for column in (REVIEWED, VARIED, DIFFERING))
-    sums = (float(squares[row, column]) for row, column in ((Y, Y), (Y, D), (D, D)))
-    return MeanSums(n, clusters, effective, varied, differing, *means, *sums)
-
-
-def difference_sums(first: ClusterInfluences, second: ClusterInfluences, shared: FloatArray) -> MeanSums:
-    """The sums of first − second. ``shared``: Σ v₁ v₂ᵀ over the clusters of both."""
-    both, crossed = first.moments + second.moments, shared + shared.T
-    n = first.n + second.n
-    size = float(both[N, N] + crossed[N, N])
-    return sums_from_moments(
-        both - crossed,
-        both - crossed / 2,  # a cluster of both counts once
-        n,
-        n**2 / size if size else 0.0,
-        (
-            first.reviewers - second.reviewers,
-            first.judge - second.judge,
-            first.judge_reviewed - second.judge_reviewed,
-        ),
-    )
-
 
 def pairs_to_compare(candidates: Sequence[int]) -> Iterator[tuple[int, int]]:
     """All pairs of candidates; above MAX_ALL_PAIRS the first with each of the others."""
@@ -195,23 +72,6 @@ def pairs_to_compare(candidates: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield from combinations(candidates, 2)
     else:
         yield from ((candidates[0], other) for other in candidates[1:])
-
-
-def all_difference_sums(
-    influences: Mapping[int, ClusterInfluences], pairs: Sequence[tuple[int, int]], clusters: int
-) -> Iterator[MeanSums | None]:
-    """The sums of the difference of each pair; None where one of the two has none. ``clusters``: how many in all."""
-    scratch, filled = np.zeros((clusters, len(INFLUENCES) + 4)), None
-    for first, second in pairs:
-        if first not in influences or second not in influences:
-            yield None
-            continue
-        if filled != first:
-            if filled is not None:
-                scratch[influences[filled].cluster] = 0.0
-            scratch[influences[first].cluster], filled = influences[first].values, first
-        other = influences[second]
-        yield difference_sums(influences[first], other, scratch[other.cluster].T @ other.values)
 
 
 def mean_interval(number: Estimate, sums: MeanSums, bounds: Bounds) -> Estimate:
@@ -226,9 +86,9 @@ def mean_interval(number: Estimate, sums: MeanSums, bounds: Bounds) -> Estimate:
     return number.with_margin(t_975(degrees) * sqrt(sums.variance), bounds, f"t over {sums.clusters:,} clusters")
 
 
-def mean_estimate(sums: MeanSums | None, bounds: Bounds, empty: str) -> Estimate:
+def mean_estimate(sums: MeanSums, bounds: Bounds, empty: str) -> Estimate:
     """The mean of one side alone."""
-    if sums is None or not sums.n:
+    if not sums.n:
         return undefined_estimate(empty)
     return mean_interval(Estimate(sums.value, sums.n), sums, bounds)
 
@@ -328,11 +188,14 @@ class ResponseValues:
     split: BoolArray | None = None
 
     @cached_property
+    def cells(self) -> ResponseCells:
+        return response_cells(self.candidate, self.cluster, len(self.names))
+
+    @cached_property
     def by_candidate(self) -> dict[int, IntArray]:
         """The responses of each candidate that has any."""
-        order = np.argsort(self.candidate, kind="stable")
-        ends = np.searchsorted(self.candidate[order], np.arange(len(self.names) + 1))
-        return {number: order[a:b] for number, (a, b) in enumerate(pairwise(ends.tolist())) if a < b}
+        ends = np.searchsorted(self.cells.candidate, np.arange(len(self.names) + 1))
+        return {number: self.cells.order[a:b] for number, (a, b) in enumerate(pairwise(ends.tolist())) if a < b}
 
     @cached_property
     def scored_candidates(self) -> list[int]:
@@ -340,32 +203,51 @@ class ResponseValues:
         scored = ~np.isnan(self.people)
         for judge in self.judges.values():
             scored |= ~np.isnan(judge)
-        return [number for number, own in self.by_candidate.items() if scored[own].any()]
+        return [number for number, count in enumerate(self.count(scored).tolist()) if count]
 
-    def influences(self, value: FloatArray, judge: FloatArray | None = None) -> dict[int, ClusterInfluences]:
-        """Of each candidate that has values on both sides."""
-        found = {}
-        for number in self.scored_candidates:
-            own = self.by_candidate[number]
-            of_candidate = cluster_influences(
-                value[own],
-                None if judge is None else judge[own],
-                self.cluster[own],
-                None if self.split is None else self.split[own],
-            )
-            if of_candidate.n:
-                found[number] = of_candidate
-        return found
+    def count(self, chosen: BoolArray) -> IntArray:
+        """How many of the chosen responses each candidate has."""
+        return np.bincount(self.candidate[chosen], minlength=len(self.names))
 
-    def why_not_corrected(self, judge: FloatArray, number: int) -> str | None:
-        """Why the candidate's mean is not corrected by this judge, if it is not."""
-        own = self.by_candidate[number]
-        scored, reviewed = ~np.isnan(judge[own]), ~np.isnan(self.people[own])
-        if not reviewed.any() or not scored.any():
-            return NOT_JUDGED if reviewed.any() else NOT_REVIEWED
-        if 100 * np.count_nonzero(scored) < MIN_COVERED * len(own):
-            return PARTLY_SCORED.format(np.count_nonzero(scored), len(own), MIN_COVERED)
-        return self.why_uncorrected or (None if (scored & reviewed).any() else NOT_SHARED)
+    def influences(self, value: FloatArray, judge: FloatArray | None = None) -> ClusterInfluences:
+        return candidate_influences(self.cells, value, judge, self.split)
+
+    @cached_property
+    def responses(self) -> list[int]:
+        """How many responses each candidate has."""
+        return list(map(int, np.bincount(self.candidate, minlength=len(self.names))))
+
+    @cached_property
+    def scored(self) -> dict[str, list[int]]:
+        """How many responses of each candidate each judge scored, by the judge's name."""
+        return {name: self.count(~np.isnan(judge)).tolist() for name, judge in self.judges.items()}
+
+    @cached_property
+    def why_not_corrected(self) -> dict[str, list[str | None]]:
+        """By judge, why the mean of each candidate is not corrected by it, if it is not."""
+        is_reviewed = ~np.isnan(self.people)
+        reviewed = self.count(is_reviewed).tolist()
+        return {
+            name: [
+                self.explain_no_correction(*counts)
+                for counts in zip(
+                    self.responses,
+                    self.scored[name],
+                    reviewed,
+                    self.count(is_reviewed & ~np.isnan(judge)).tolist(),
+                    strict=True,
+                )
+            ]
+            for name, judge in self.judges.items()
+        }
+
+    def explain_no_correction(self, responses: int, scored: int, reviewed: int, shared: int) -> str | None:
+        """Why a candidate's mean is not corrected, from how many responses it has, or None."""
+        if not reviewed or not scored:
+            return NOT_JUDGED if reviewed else NOT_REVIEWED
+        if 100 * scored < MIN_COVERED * responses:
+            return PARTLY_SCORED.format(scored, responses, MIN_COVERED)
+        return self.why_uncorrected or (None if shared else NOT_SHARED)
 
 
 def candidate_means(values: ResponseValues) -> CandidateMeans:
@@ -373,53 +255,47 @@ def candidate_means(values: ResponseValues) -> CandidateMeans:
     people = values.influences(values.people)
     alone = {name: values.influences(judge) for name, judge in values.judges.items()}
     together = {name: values.influences(values.people, judge) for name, judge in values.judges.items()}
+    of_people = all_mean_sums(people)
+    of_judges, of_both = ({name: all_mean_sums(one) for name, one in by_name.items()} for by_name in (alone, together))
     candidates = {
         values.names[number]: CandidateMean(
-            people=simple_mean(people, number, values.bounds, NOT_REVIEWED),
-            judges={name: simple_mean(alone[name], number, values.bounds, NOT_JUDGED) for name in alone},
-            corrected={name: corrected_mean(values, name, number, people, together[name]) for name in together},
-            responses=len(values.by_candidate[number]),
+            people=mean_estimate(of_people[number], values.bounds, NOT_REVIEWED),
+            judges={name: mean_estimate(sums[number], values.bounds, NOT_JUDGED) for name, sums in of_judges.items()},
+            corrected={
+                name: corrected_mean(values, name, number, of_people[number], sums[number])
+                for name, sums in of_both.items()
+            },
+            responses=values.responses[number],
         )
         for number in values.scored_candidates
     }
     return CandidateMeans(candidates, tuple(candidate_differences(values, people, alone, together)))
 
 
-def simple_mean(influences: Mapping[int, ClusterInfluences], number: int, bounds: Bounds, empty: str) -> Estimate:
-    own = influences.get(number)
-    return mean_estimate(None if own is None else mean_sums(own), bounds, empty)
-
-
 def corrected_mean(
-    values: ResponseValues,
-    name: str,
-    number: int,
-    people: Mapping[int, ClusterInfluences],
-    together: Mapping[int, ClusterInfluences],
+    values: ResponseValues, name: str, number: int, people: MeanSums, together: MeanSums
 ) -> CorrectedMean:
-    judge, own = values.judges[name], values.by_candidate[number]
-    scored = int(np.count_nonzero(~np.isnan(judge[own])))
-    why = values.why_not_corrected(judge, number)
+    scored = values.scored[name][number]
+    coverage, why = scored / values.responses[number], values.why_not_corrected[name][number]
     if why is not None:
-        return CorrectedMean(undefined_estimate(why), None, None, scored, scored / len(own))
-    sums, of_people = mean_sums(together[number]), mean_sums(people[number]).variance
-    estimate = corrected_estimate(sums, values.bounds)
-    ratio = sqrt(sums.variance / of_people) if estimate.ci95 and of_people > 0 else None
-    return CorrectedMean(estimate, sums.judge_weight, ratio, scored, scored / len(own))
+        return CorrectedMean(undefined_estimate(why), None, None, scored, coverage)
+    estimate = corrected_estimate(together, values.bounds)
+    ratio = sqrt(together.variance / people.variance) if estimate.ci95 and people.variance > 0 else None
+    return CorrectedMean(estimate, together.judge_weight, ratio, scored, coverage)
 
 
-Influences = Mapping[int, ClusterInfluences]
+Influences = Mapping[str, ClusterInfluences]  # by the judge's name
 
 
 def candidate_differences(
-    values: ResponseValues, people: Influences, alone: Mapping[str, Influences], together: Mapping[str, Influences]
+    values: ResponseValues, people: ClusterInfluences, alone: Influences, together: Influences
 ) -> Iterator[CandidateDifference]:
     pairs = list(pairs_to_compare(values.scored_candidates))
     bounds = DIFFERENCE_BOUNDS if values.bounds is SHARE_BOUNDS else UNBOUNDED
     clusters = int(values.cluster.max(initial=-1)) + 1
-    of_people = list(all_difference_sums(people, pairs, clusters))
-    of_judges = {name: list(all_difference_sums(alone[name], pairs, clusters)) for name in alone}
-    of_both = {name: list(all_difference_sums(together[name], pairs, clusters)) for name in together}
+    of_people = all_difference_sums(people, pairs, clusters)
+    of_judges = {name: all_difference_sums(one, pairs, clusters) for name, one in alone.items()}
+    of_both = {name: all_difference_sums(one, pairs, clusters) for name, one in together.items()}
     for place, (first, second) in enumerate(pairs):
         yield CandidateDifference(
             values.names[first],
@@ -427,7 +303,11 @@ def candidate_differences(
             difference_estimate(of_people[place], bounds),
             {
                 name: judge_difference(
-                    values, name, (first, second), of_judges[name][place], of_both[name][place], bounds
+                    values.why_not_corrected[name],
+                    (first, second),
+                    of_judges[name][place],
+                    of_both[name][place],
+                    bounds,
                 )
                 for name in alone
             },
@@ -435,16 +315,11 @@ def candidate_differences(
 
 
 def judge_difference(
-    values: ResponseValues,
-    name: str,
-    pair: tuple[int, int],
-    alone: MeanSums | None,
-    together: MeanSums | None,
-    bounds: Bounds,
+    reasons: Sequence[str | None], pair: Pair, alone: MeanSums | None, together: MeanSums | None, bounds: Bounds
 ) -> JudgeDifference:
-    judge = difference_estimate(alone, bounds)
-    reasons = (values.why_not_corrected(values.judges[name], number) for number in pair)
-    why = next((reason for reason in reasons if reason), None)
+    """``reasons``: why the mean of each candidate is not corrected, if it is not."""
+    judge, (first, second) = difference_estimate(alone, bounds), pair
+    why = reasons[first] or reasons[second]
     if why is not None or together is None:
         return JudgeDifference(judge, undefined_estimate(why or NOT_BOTH), None)
     return JudgeDifference(judge, corrected_estimate(together, bounds), together.judge_weight)

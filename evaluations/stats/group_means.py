@@ -7,7 +7,8 @@ number of the group's comparisons of the same query. The means are thus means ov
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,22 @@ class GroupMeans:
     effective: FloatArray
     varied: IntArray
     n: IntArray
+
+    @cached_property
+    def rows(self) -> "list[GroupMean]":
+        columns = (self.value, self.variance, self.clusters, self.effective, self.varied, self.n)
+        return [GroupMean(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+class GroupMean(NamedTuple):
+    """The mean of one group."""
+
+    value: float
+    variance: float
+    clusters: int
+    effective: float
+    varied: int
+    n: int
 
 
 @dataclass(frozen=True)
@@ -54,8 +71,10 @@ class JudgedOutcomes:
     def by_cell(self) -> FloatArray:
         """The weighted sum Σ aF of each cell."""
         halves, share = self.halves[self.groups.side], self.groups.share
-        sums = np.bincount(self.groups.cell, halves if share is None else share * halves, int(self.groups.cells[-1]))
-        return np.asarray(sums / 2)
+        weight = halves if share is None else share * halves
+        sums = np.bincount(self.groups.cell, weight, int(self.groups.cells[-1])).astype(np.float64, copy=False)
+        sums /= 2  # in place: there may be millions
+        return sums
 
     def sums_at_cells(self, sample: "ReviewedSample") -> FloatArray:
         """Σ aF of each cell that has a reviewed entry, over all its entries."""
@@ -74,10 +93,8 @@ class JudgedOutcomes:
         """Σ a and Σ aF of each group."""
         if self.groups.share is None:
             return self.counts.sum(axis=1).astype(np.float64), self.counts @ [0.0, 0.5, 1.0]
-        group = np.repeat(np.arange(len(self.groups)), np.diff(self.groups.cells))
-        cells, groups = (self.groups.sizes, self.by_cell), len(self.groups)
-        size, total = (np.bincount(group, cell, groups).astype(np.float64) for cell in cells)
-        return size, total
+        starts = self.groups.cells
+        return slice_sums(starts, self.groups.sizes), slice_sums(starts, self.by_cell)
 
     @cached_property
     def means(self) -> GroupMeans:
@@ -171,11 +188,20 @@ class ReviewedSample:
         return self.clusters_where(halves != np.argmax(counts, axis=1)[self.group])
 
 
+def slice_sums(starts: IntArray, values: FloatArray) -> FloatArray:
+    """The sum over each slice; ``starts``: where the slices begin, from 0 on, and the end of ``values``."""
+    sums, filled = np.zeros(len(starts) - 1), np.flatnonzero(starts[1:] > starts[:-1])
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, starts[filled])
+    return sums
+
+
 def slice_products(starts: IntArray, *rows: FloatArray) -> FloatArray:
     """Σ v vᵀ over each slice, v the values of all rows at a position: slices × rows × rows."""
-    together = np.stack(rows)
-    products = [together[:, a:b] @ together[:, a:b].T for a, b in pairwise(starts)]
-    return np.array(products).reshape(-1, len(rows), len(rows))
+    products = np.empty((len(starts) - 1, len(rows), len(rows)))
+    for i, j in combinations_with_replacement(range(len(rows)), 2):
+        products[:, i, j] = products[:, j, i] = slice_sums(starts, rows[i] * rows[j])
+    return products
 
 
 def quadratic_form(matrix: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:

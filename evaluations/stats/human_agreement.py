@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,7 @@ from evaluations.stats.votes import Majority, enumerate_tallies
 TOO_FEW_VOTES: Final = "No comparison has two votes."
 NO_VARIATION: Final = "Every vote is the same choice, so there is no variation to agree on."
 MAX_KINDS: Final = 256  # of tallies; with more it is no quicker to count them
+KINDS_OF_PAIRS: Final = tuple(combinations_with_replacement(range(CHOICES), 2))
 OF_PAIRS: Final = (CORRELATION_BOUNDS,) * 3
 
 
@@ -93,6 +95,9 @@ def has_constant_rater_of_two(poll: Poll) -> bool:
 
 def vote_coincidences(poll: Poll) -> Contributions:
     """Coincidences by cluster: each pair of votes on an item of m votes counts 1 ÷ (m − 1), in one direction only."""
+    if has_many_pairs(poll):
+        item, cell, pairs = count_vote_pairs(poll)
+        return Contributions(poll.cluster_of_items[item], cell, CELLS, pairs / (poll.vote_counts[item] - 1))
     first, second = poll.design.pairs
     both = (poll.choice[first] != MISSING) & (poll.choice[second] != MISSING)
     if not both.all():
@@ -101,6 +106,30 @@ def vote_coincidences(poll: Poll) -> Contributions:
     weight = None if (votes == SIDES).all() else 1 / (votes - 1)
     cell = poll.choice[first].astype(np.int64) * CHOICES + poll.choice[second]
     return Contributions(poll.cluster[first], cell, CELLS, weight)
+
+
+def pooled_votes(poll: Poll) -> Contributions:
+    """Counts by cluster of the choices in each pair of votes on an item."""
+    if has_many_pairs(poll):
+        item, cell, pairs = count_vote_pairs(poll)
+        return Contributions(poll.cluster_of_items[item], cell, CELLS, pairs)
+    first, second = poll.design.pairs
+    return cross_tabulate_by_cluster(poll.choice[first], poll.choice[second], poll.cluster[first])
+
+
+def has_many_pairs(poll: Poll) -> bool:
+    """Whether there are more pairs of votes than kinds of pairs on all items."""
+    votes = poll.vote_counts.astype(np.int64)
+    return int((votes * (votes - 1)).sum()) // 2 > len(KINDS_OF_PAIRS) * len(votes)
+
+
+def count_vote_pairs(poll: Poll) -> tuple[IntArray, IntArray, FloatArray]:
+    """Item, cell and number of the pairs of votes of each kind on each item, the lower choice first."""
+    tally = poll.tally.astype(np.float64)
+    counts = np.stack([tally[i] * (tally[j] - (i == j)) / (1 + (i == j)) for i, j in KINDS_OF_PAIRS], axis=1)
+    item, kind = np.nonzero(counts)
+    cells = np.array([i * CHOICES + j for i, j in KINDS_OF_PAIRS])
+    return item, cells[kind], counts[item, kind]
 
 
 def coincidence_statistic(totals: FloatArray) -> FloatArray:
@@ -253,12 +282,17 @@ def pooled_agreement(poll: Poll, q: int, empty: str) -> PooledBlock:
 
     The order within a pair does not matter: every number here depends on the diagonal and on the sum of both margins.
     """
+    block = agreement_block(pooled_votes(poll), q, empty=empty, raters_known=False)
+    return PooledBlock(block.with_ties, block.without_ties, block.dropped, count_self_pairs(poll))
+
+
+def count_self_pairs(poll: Poll) -> int:
+    """How many pairs of votes on a comparison are of one person."""
+    if poll.per_rater is poll:
+        return 0
     first, second = poll.design.pairs
-    table = cross_tabulate_by_cluster(poll.choice[first], poll.choice[second], poll.cluster[first])
-    block = agreement_block(table, q, empty=empty, raters_known=False)
     same_rater = poll.design.rater[first] == poll.design.rater[second]
-    both_voted = (poll.choice[first] != MISSING) & (poll.choice[second] != MISSING)
-    return PooledBlock(block.with_ties, block.without_ties, block.dropped, int((same_rater & both_voted).sum()))
+    return int((same_rater & (poll.choice[first] != MISSING) & (poll.choice[second] != MISSING)).sum())
 
 
 def agreement_with_others_majority(poll: Poll, others: Majority, q: int, empty: str) -> MajorityBlock:

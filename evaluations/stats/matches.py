@@ -50,8 +50,17 @@ class MatchGroups:
         return np.bincount(self.cell, self.share, int(self.cells[-1])).astype(np.float64)
 
     def where(self, chosen: BoolArray) -> IntArray:
-        """The entries of the comparisons chosen, ascending."""
-        return np.flatnonzero(np.repeat(chosen, 2)[self.side])
+        """The entries of the comparisons chosen, ascending. The last are kept: reviews are mostly of all aspects."""
+        for known, entries in self.last_chosen:
+            if np.array_equal(known, chosen):
+                return entries
+        made = np.flatnonzero(chosen[self.side >> 1])
+        self.last_chosen[:] = [(chosen, made)]
+        return made
+
+    @cached_property
+    def last_chosen(self) -> "list[tuple[BoolArray, IntArray]]":
+        return []
 
 
 @dataclass(frozen=True)
@@ -176,8 +185,13 @@ class Matches:
         return group_matches(both.ravel(), sides.ravel(), self.items, len(self.items.candidates))
 
     @cached_property
+    def pair_sizes(self) -> IntArray:
+        """How many comparisons each compared pair has."""
+        return np.bincount(self.pair, minlength=len(self.compared_pairs))
+
+    @cached_property
     def tally_codes(self) -> IntArray:
-        return (2 * self.pair + self.is_turned) * CODES
+        return (2 * self.pair.astype(np.int64) + self.is_turned) * CODES
 
     def tally(self, choice: IntArray) -> IntArray:
         """Counts of the outcomes of each pair's earlier candidate, LOST, TIED, WON and UNKNOWN: pairs × 4."""
@@ -218,7 +232,7 @@ def group_matches(group: IntArray, side: IntArray, items: Items, count: int) -> 
     begins = np.ones(len(side), dtype=np.bool_)
     begins[1:] = within[1:] != within[:-1]
     begins[entries[:-1][sizes > 0]] = True
-    cell = np.cumsum(begins, dtype=INDEX_TYPE) - 1
+    cell = np.cumsum(begins) - 1  # of the type that sums by cell need: another would be copied for each
     cells = np.append(cell, cell[-1:] + 1)[entries] if len(cell) else entries
     return MatchGroups(side, cell, entries, cells, query_weights(cell, items.query[side >> 1]))
 
@@ -238,8 +252,17 @@ def number_sorted_clusters(cluster: IntArray) -> IntArray:
     return np.cumsum(begins)
 
 
+# By choice, MISSING being the last; it counts as a tie.
+HALVES_TO_A: Final[HalfArray] = np.array([*(TO_A[code] for code in range(CHOICES)), TIED], dtype=np.uint8)
+
+
 def halves_by_side(choice: IntArray) -> HalfArray:
     """The outcomes of A and B of each comparison, alternating, in halves; a missing choice counts as a tie."""
-    worth = np.array([TO_A[code] if code != MISSING else TIED for code in range(MISSING, CHOICES)], dtype=np.uint8)
-    to_a = worth[choice - MISSING]
+    to_a = HALVES_TO_A[choice]
     return np.stack([to_a, WON - to_a], axis=1).ravel()
+
+
+def halves_at(choice: IntArray, side: IntArray) -> HalfArray:
+    """`halves_by_side` at some sides."""
+    to_a = HALVES_TO_A[choice[side >> 1]]
+    return np.asarray(np.where(side & 1, WON - to_a, to_a), dtype=np.uint8)

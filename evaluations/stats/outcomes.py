@@ -7,7 +7,7 @@ import numpy as np
 
 from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample
-from evaluations.stats.matches import HalfArray, Matches, MatchGroups, halves_by_side, number_sorted_clusters
+from evaluations.stats.matches import HalfArray, Matches, MatchGroups, halves_at, halves_by_side, number_sorted_clusters
 from evaluations.stats.ranking_evidence import RankingEvidence
 
 
@@ -84,7 +84,7 @@ class ReviewedMatches:
         entry = groups.where(self.counts)
         side = groups.side[entry]
         share = 1.0 if groups.share is None else groups.share[entry]
-        return ReviewedSample(groups, entry, share / self.probability[side >> 1], self.halves[side] / 2)
+        return ReviewedSample(groups, entry, share / self.probability[side >> 1], halves_at(self.choice, side) / 2)
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def candidate_pass_rate(values: ResponseValues, number: int, mean: CandidateMean
 
 def rogan_gladen_of_candidate(values: ResponseValues, name: str, number: int) -> Estimate:
     judge, own = values.judges[name], values.by_candidate[number]
-    if (why := values.why_not_corrected(judge, number)) is not None:
+    if (why := values.why_not_corrected[name][number]) is not None:
         return undefined_estimate(why)
     scored = own[~np.isnan(judge[own])]
     columns = judge[scored], values.people[scored], values.cluster[scored]

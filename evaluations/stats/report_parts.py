@@ -22,6 +22,7 @@ from evaluations.stats.confidence_calibration import ConfidenceCalibration, conf
 from evaluations.stats.items import Items
 from evaluations.stats.judge_agreement import recode_like_reference
 from evaluations.stats.judge_comparison import ComparedJudges, HeldOutLook, compare_judges, compare_over_aspects
+from evaluations.stats.judge_verdicts import no_choices
 from evaluations.stats.label_budget import LabelBudgets, agreement_variances, label_budgets
 from evaluations.stats.length_control import LengthDifferences
 from evaluations.stats.matches import Matches
@@ -65,7 +66,17 @@ PREFERENCES: Final = 2  # that may be claimed of a judge on an aspect: for the l
 
 def majority_of_people(material: AspectMaterial, rule: SplitRule) -> IntArray:
     """The majority of people on each comparison, MISSING without votes."""
-    return majority_of_votes(material.people.item, material.people.choice, material.items, rule).choice
+    design, choice = material.people.design, no_choices(material.items)
+    votes = material.people.choice[design.order]
+    choice[design.items] = majority_of_votes(design.unit, votes, len(design.items), rule).choice
+    return choice
+
+
+def reviewed_matches(material: AspectMaterial, matches: Matches, rule: SplitRule) -> ReviewedMatches:
+    """The majorities of people, without those on comparisons that were picked by hand."""
+    by_hand = np.zeros(material.items, dtype=np.bool_)
+    by_hand[material.picked_by_hand.item] = True
+    return ReviewedMatches(matches, majority_of_people(material, rule), by_hand)
 
 
 @dataclass(frozen=True)
@@ -180,8 +191,7 @@ def aspect_bias_boards(
 
 def wins_part(material: AspectMaterial, study: StudyMaterial, rules: ReportRules, aspects: int) -> Wins:
     """``aspects``: on how many the report could claim anything."""
-    picked_by_hand = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
-    reviewed = ReviewedMatches(study.matches, majority_of_people(material, rules.split_rule), picked_by_hand)
+    reviewed = reviewed_matches(material, study.matches, rules.split_rule)
     claims = (
         max(aspects, 1) * max(study.judges, len(material.answering), 1) * max(len(study.matches.compared_candidates), 1)
     )

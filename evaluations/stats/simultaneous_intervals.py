@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from evaluations.stats.cluster_totals import effective_cluster_count
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import FloatArray, IntArray, join_numbers
 from evaluations.stats.confidence_intervals import (
     BOOTSTRAP_UP_TO,
     MIN_DISAGREEING,
@@ -184,7 +184,7 @@ def bootstrap_max_t(differences: Sequence[MeanDifference]) -> FloatArray:
 
 def draw_t(differences: Sequence[MeanDifference]) -> FloatArray:
     """Draws of t of each difference with the same clusters for all: RESAMPLES × differences."""
-    clusters = np.unique(np.concatenate([difference.cluster for difference in differences]))
+    clusters = join_numbers([difference.cluster for difference in differences])
     if len(clusters) > BOOTSTRAP_UP_TO:
         return draw_normal_t(differences)
     added, size = np.zeros((2, len(clusters), len(differences)))

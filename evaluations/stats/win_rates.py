@@ -5,13 +5,14 @@ A win rate is the mean, over all queries, of the mean outcome of the candidate i
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import inf, sqrt
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import BoolArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import (
     MIN_CLUSTERS,
     MIN_DISAGREEING,
@@ -22,7 +23,7 @@ from evaluations.stats.confidence_intervals import (
 )
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.group_means import GroupMeans, ReviewedSample
-from evaluations.stats.judge_verdicts import why_coverage_too_low
+from evaluations.stats.judge_verdicts import MIN_COVERED, why_coverage_too_low
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
 from evaluations.stats.ppi import PpiMeans, SampleWithJudge, ppi_means
@@ -110,7 +111,7 @@ def estimate_win_rates(
     matches, names = reviewed.matches, reviewed.matches.items.candidates
     counted = count_groups(reviewed, judgement, selected)
     shared, judged = restrict_to_judged(reviewed, judgement)
-    pairs = group_win_rates(reviewed.pairs, SampleWithJudge(shared.pairs, judged.pairs), counted)
+    pairs = GroupRates(reviewed.pairs, SampleWithJudge(shared.pairs, judged.pairs), counted).all
     return WinRates(
         candidates=estimate_candidate_rates(reviewed, judgement, selected, claims=claims),
         pairs=tuple(
@@ -124,26 +125,31 @@ def estimate_candidate_rates(
     reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None = None, *, claims: int = 1
 ) -> dict[str, WinRate]:
     """The win rates of candidates, by name. Parameters as of `estimate_win_rates`."""
-    counted = count_groups(reviewed, judgement, selected).over_candidates(reviewed.matches)
-    shared, judged = restrict_to_judged(reviewed, judgement)
-    together = SampleWithJudge(shared.candidates, judged.candidates)
-    rates = group_win_rates(reviewed.candidates, together, counted)
+    rates = candidate_group_rates(reviewed, judgement, selected)
     return {
         name: replace(rate, claim=Claim.NONE if rate.corrected.value is None else claim)
         for name, rate, claim in zip(
-            reviewed.matches.items.candidates, rates, win_rate_claims(together, claims), strict=True
+            reviewed.matches.items.candidates, rates.all, win_rate_claims(rates.together, claims), strict=True
         )
     }
+
+
+def candidate_group_rates(
+    reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None = None
+) -> "GroupRates":
+    """The win rates of candidates, by number. ``selected``: as of `estimate_win_rates`."""
+    counted = count_groups(reviewed, judgement, selected).over_candidates(reviewed.matches)
+    shared, judged = restrict_to_judged(reviewed, judgement)
+    return GroupRates(reviewed.candidates, SampleWithJudge(shared.candidates, judged.candidates), counted)
 
 
 def count_groups(reviewed: ReviewedMatches, judgement: JudgedMatches, selected: BoolArray | None) -> GroupCounts:
     matches, missing = reviewed.matches, ~judgement.judged
     lacking = missing if selected is None else missing & selected
-    comparisons, without_verdict, lacking_verdict = (
-        np.bincount(pairs, minlength=len(matches.compared_pairs))
-        for pairs in (matches.pair, matches.pair[missing], matches.pair[lacking])
+    without_verdict, lacking_verdict = (
+        np.bincount(matches.pair[some], minlength=len(matches.compared_pairs)) for some in (missing, lacking)
     )
-    return GroupCounts(comparisons, without_verdict, lacking_verdict, reviewed.excluded)
+    return GroupCounts(matches.pair_sizes, without_verdict, lacking_verdict, reviewed.excluded)
 
 
 def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
@@ -159,65 +165,90 @@ def win_rate_claims(together: SampleWithJudge, claims: int) -> list[Claim]:
     return win_claims
 
 
-def group_win_rates(sample: ReviewedSample, together: SampleWithJudge, counted: GroupCounts) -> list[WinRate]:
+@dataclass(frozen=True)
+class GroupRates:
     """The three estimates in each group. ``sample``: all that people reviewed, judged or not."""
-    correction = ppi_means(together)
-    return [win_rate(group, sample.means, together, correction, counted) for group in range(len(sample.groups))]
 
+    sample: ReviewedSample
+    together: SampleWithJudge
+    counted: GroupCounts
 
-def win_rate(
-    group: int, people: GroupMeans, together: SampleWithJudge, correction: PpiMeans, counted: GroupCounts
-) -> WinRate:
-    comparisons, missing = int(counted.comparisons[group]), int(counted.missing[group])
-    alone = mean_estimate(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
-    by_judge = mean_estimate(together.judged.means, group, NOT_JUDGED)
-    shared, judged = together.sample.means, comparisons - missing
-    why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(counted.lacking[group]))
-    why = why or (None if shared.n[group] else NOT_SHARED)
-    estimate = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
-    of_people = float(people.variance[group])
-    has_ratio = estimate.ci95 and alone.ci95 and of_people > 0
-    return WinRate(
-        people=alone,
-        judge=by_judge,
-        corrected=estimate,
-        comparisons=comparisons,
-        missing=missing,
-        excluded=int(counted.excluded[group]),
-        judge_weight=None if why else float(correction.judge_weight[group]),
-        width_ratio=sqrt(max(float(correction.variance[group]), 0.0) / of_people) if has_ratio else None,
-    )
+    @cached_property
+    def correction(self) -> PpiMeans:
+        return ppi_means(self.together)
+
+    @property
+    def all(self) -> list[WinRate]:
+        return [self.of(group) for group in range(len(self.sample.groups))]
+
+    @cached_property
+    def leading(self) -> FloatArray:
+        """Of each group the corrected win rate, else that of people, else of the judge; NaN without any."""
+        people, judge, shared = self.sample.means, self.together.judged.means, self.together.sample.means
+        judged = self.counted.comparisons - self.counted.missing
+        is_covered = 100 * judged >= MIN_COVERED * (judged + self.counted.lacking)
+        is_corrected = (people.n > 0) & (judge.n > 0) & (shared.n > 0) & is_covered
+        alone = np.where(people.n > 0, people.value, judge.value)
+        return np.where(is_corrected, np.clip(self.correction.value, 0.0, 1.0), alone)
+
+    def of(self, group: int) -> WinRate:
+        comparisons, missing = int(self.counted.comparisons[group]), int(self.counted.missing[group])
+        people, correction = self.sample.means, self.correction
+        alone = mean_estimate(people, group, NOT_REVIEWED if comparisons else NO_COMPARISON)
+        by_judge = mean_estimate(self.together.judged.means, group, NOT_JUDGED)
+        shared, judged = self.together.sample.means, comparisons - missing
+        why = alone.why or by_judge.why or why_coverage_too_low(judged, judged + int(self.counted.lacking[group]))
+        why = why or (None if shared.n[group] else NOT_SHARED)
+        estimate = undefined_estimate(why) if why else ppi_estimate(correction, shared, group)
+        of_people = float(people.variance[group])
+        has_ratio = estimate.ci95 and alone.ci95 and of_people > 0
+        return WinRate(
+            people=alone,
+            judge=by_judge,
+            corrected=estimate,
+            comparisons=comparisons,
+            missing=missing,
+            excluded=int(self.counted.excluded[group]),
+            judge_weight=None if why else float(correction.judge_weight[group]),
+            width_ratio=sqrt(max(float(correction.variance[group]), 0.0) / of_people) if has_ratio else None,
+        )
 
 
 def mean_estimate(means: GroupMeans, group: int, empty: str) -> Estimate:
     """The mean with a t interval where enough clusters differ, else with Wilson's."""
-    n = int(means.n[group])
-    if not n:
+    mean = means.rows[group]
+    if not mean.n:
         return undefined_estimate(empty)
-    number = Estimate(float(means.value[group]), n)
     return t_interval_of_mean(
-        number, means, group, float(means.variance[group]), means.varied[group] >= MIN_DISAGREEING
+        mean.value,
+        mean.n,
+        mean.clusters,
+        mean.effective,
+        mean.variance if mean.clusters > 1 else 0.0,
+        mean.varied >= MIN_DISAGREEING,
     )
 
 
 def ppi_estimate(correction: PpiMeans, people: GroupMeans, group: int) -> Estimate:
     """The corrected mean, with an interval where enough reviewed clusters differ, cut off at 0 and 1."""
-    number = Estimate(min(max(float(correction.value[group]), 0.0), 1.0), int(people.n[group]))
-    if people.clusters[group] < 2:
-        return number.without_interval(ONE_CLUSTER)
-    if people.varied[group] < MIN_DISAGREEING:
-        return number.without_interval(HARDLY_VARIED.format(people.varied[group], MIN_DISAGREEING))
+    value, mean = min(max(float(correction.value[group]), 0.0), 1.0), people.rows[group]
+    if mean.clusters < 2:
+        return Estimate(value, mean.n, ci95_why=ONE_CLUSTER)
+    if mean.varied < MIN_DISAGREEING:
+        return Estimate(value, mean.n, ci95_why=HARDLY_VARIED.format(mean.varied, MIN_DISAGREEING))
     if correction.judge_weight[group] and correction.differing[group] < MIN_DISAGREEING:
-        return number.without_interval(HARDLY_CORRECTED.format(correction.differing[group], MIN_DISAGREEING))
-    return t_interval_of_mean(number, people, group, float(correction.variance[group]))
+        return Estimate(value, mean.n, ci95_why=HARDLY_CORRECTED.format(correction.differing[group], MIN_DISAGREEING))
+    variance = float(correction.variance[group])
+    return t_interval_of_mean(value, mean.n, mean.clusters, mean.effective, variance, enough_differ=True)
 
 
+@lru_cache(maxsize=1 << 12)  # where groups are many they are small, and often the same
 def t_interval_of_mean(
-    number: Estimate, means: GroupMeans, group: int, variance: float, enough_differ: bool = True
+    value: float, n: int, clusters: int, effective: float, variance: float, enough_differ: bool
 ) -> Estimate:
     """± t · √variance with clusters − 1 degrees of freedom, cut off at 0 and 1; for few clusters Wilson's interval."""
-    clusters, effective = int(means.clusters[group]), float(means.effective[group])
+    number = Estimate(value, n)
     if effective < MIN_CLUSTERS or not enough_differ:
-        return wilson_from_variance(number, clusters, variance if clusters > 1 else 0.0, effective)
+        return wilson_from_variance(number, clusters, variance, effective)
     margin = t_975(clusters - 1) * sqrt(max(variance, 0.0))
     return number.with_margin(margin, SHARE_BOUNDS, f"t over {clusters:,} clusters")

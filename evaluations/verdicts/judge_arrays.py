@@ -276,10 +276,11 @@ def read_unanswered_calls(raters: Sequence[Rater], places: ComparisonPositions) 
 def find_unfinished_calls(judges: Sequence[int | None]) -> "list[QuerySet[Call]]":
     """Calls of their runs that wait, are asked or were cancelled, if there are any: a run that is done has none."""
     runs = list(Run.objects.filter(judge__in=judges).values_list("pk", flat=True))
-    calls = Call.all_rows.filter(
-        run__in=runs, is_test=False, state__in=[state.value for state in STATES if state not in FAILURE_STATES]
+    waiting = Call.all_rows.filter(
+        run__in=runs, state__in=[state.value for state in STATES if state not in FAILURE_STATES]
     )
-    return [calls] if calls.exists() else []
+    # Asked without a word of tests, which are not in the index of runs and states: SQLite would scan all calls.
+    return [waiting.filter(is_test=False)] if waiting.exists() else []
 
 
 def select_unanswered_columns(calls: "QuerySet[Call]") -> "QuerySet[Call, Any]":

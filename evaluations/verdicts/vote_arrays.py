@@ -196,11 +196,13 @@ class PackedVoteArrays:
     @cached_property
     def aspects(self) -> set[int]:
         """The places of the aspects on which somebody chose something."""
+        blocks = np.flatnonzero(np.bincount(self.block)).tolist()
+        bits = {block: int(np.bitwise_or.reduce(self.first[self.block == block])) for block in blocks}
         return {
             block * SLOTS_PER_BLOCK + at
-            for block in np.unique(self.block).tolist()
+            for block in blocks
             for at in range(SLOTS_PER_BLOCK)
-            if int(np.bitwise_or.reduce(self.first[self.block == block])) >> at * BITS_PER_CHOICE & CHOICE_MASK
+            if bits[block] >> at * BITS_PER_CHOICE & CHOICE_MASK
         }
 
     def on(self, place: int) -> VoteArrays:
@@ -249,8 +251,8 @@ def decode_vote_marks(mark: IntArray) -> dict[str, IntArray]:
 
 
 def number_raters(raters: IntArray, place: Mapping[int, int]) -> IntArray:
-    ids, which = np.unique(raters, return_inverse=True)
-    return np.array([place[pk] for pk in ids.tolist()], dtype=np.int64)[which]
+    ids = np.array(sorted(place), dtype=np.int64)
+    return np.array([place[pk] for pk in ids.tolist()], dtype=np.int64)[np.searchsorted(ids, raters)]
 
 
 def read_confirmed_choices(

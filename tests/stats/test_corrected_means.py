@@ -22,9 +22,8 @@ from evaluations.stats.corrected_means import (
     JudgeDifference,
     ResponseValues,
     candidate_means,
-    cluster_influences,
-    mean_sums,
 )
+from evaluations.stats.mean_influences import cluster_influences, mean_sums
 from evaluations.stats.significance import t_975
 
 GAP = np.nan
@@ -225,6 +224,21 @@ def test_above_thirty_models_the_first_is_compared_with_each_of_the_others() -> 
         found = means_of(values, values, np.repeat(np.arange(20), models), candidate)
         assert len(found.differences) == pairs
     assert {one.first for one in found.differences} == {"model 0"}
+
+
+def test_each_of_many_models_has_the_numbers_that_it_has_alone() -> None:
+    """Model 0 and another, without the other 38; some have no response, or none with a score from reviewers."""
+    rng = np.random.default_rng(10)
+    candidate, cluster = rng.choice(np.delete(np.arange(40), [7, 31]), 2_000), rng.integers(0, 90, 2_000)
+    judge = rng.integers(1, 6, 2_000).astype(float)
+    people = np.where((rng.random(2_000) < 0.5) & (candidate != 5), judge + rng.integers(-1, 2, 2_000), GAP)
+    together = means_of(people, judge, cluster, candidate)
+    assert "model 7" not in together.candidates
+    for other in (1, 5, 39):
+        own = np.isin(candidate, [0, other])
+        alone = means_of(people[own], judge[own], cluster[own], candidate[own])
+        assert alone.candidates == {name: together.candidates[name] for name in ("model 0", f"model {other}")}
+        assert alone.differences[0] == next(one for one in together.differences if one.second == f"model {other}")
 
 
 def test_a_difference_of_two_models_on_the_same_prompts_is_paired() -> None:

@@ -87,7 +87,9 @@ class Command(ProductCommand):
     def handle(self, *args: object, slug: str, **options: Any) -> None:
         report = compute_report(slug, parse_report_rules(options), options["saved_filter"], everything=options["json"])
         if options["json"]:
-            self.stdout.write(json.dumps(report.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
+            # Indentation would be half of it: estimates are nested deeply.
+            compact = json.dumps(report.as_json(), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+            self.stdout.write(compact)
         else:
             self.stdout.write("\n".join(map(flatten_text, report_lines(report))))
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Final
 
-import numpy as np
-
 from evaluations.domain.decisions import AspectOutcome, DecisionBars, Outcome
-from evaluations.stats.coding import IntArray
+from evaluations.stats.coding import IntArray, join_numbers
 from evaluations.stats.decisions.agreement_credits import JudgeCredits
 from evaluations.stats.decisions.contrasts import (
     UNKNOWN_BOUNDS,
@@ -196,7 +194,7 @@ def decide(case: JudgeCase, cluster: IntArray) -> Decision:
     """The decision on a judge. ``cluster``: of every comparison."""
     contrasts = {key: aspect_contrasts(of_judge, cluster) for key, of_judge in case.credits.items()}
     average = average_aspects(list(contrasts.values())) if contrasts else None
-    items = unite_items(case.credits)
+    items = join_numbers([of_judge.item for of_judge in case.credits.values()])
     shown = NOTHING_SHOWN if average is None else find_shown(average, case.bars, case.level)
     outcome = choose_outcome(shown, len(items), is_unreliable=case.gauges.exceed, is_covered=case.coverage.why is None)
     decision = Decision(
@@ -223,12 +221,6 @@ def decide(case: JudgeCase, cluster: IntArray) -> Decision:
     reasons = unreliability_reasons(decision, is_far_below=shown.far_below)
     decision = replace(decision, headline=decision_headline(decision), reasons=reasons)
     return replace(decision, sentence=decision_sentence(decision))
-
-
-def unite_items(credits_of_aspects: Mapping[str, JudgeCredits]) -> IntArray:
-    """The items of any aspect, each once."""
-    none = np.empty(0, dtype=np.int64)
-    return np.unique(np.concatenate([none, *(of_judge.item for of_judge in credits_of_aspects.values())]))
 
 
 def finite_or_none(value: float) -> float | None:

@@ -1,18 +1,20 @@
 """Who wins on each aspect, from reviewers, from a judge, and corrected."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from evaluations.domain.reports import ReportRules
 from evaluations.stats.aspect_report import AspectMaterial
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
-from evaluations.stats.votes import majority_of_votes
-from evaluations.stats.win_rates import NOT_REVIEWED, estimate_candidate_rates, mean_estimate
+from evaluations.stats.report_parts import reviewed_matches
+from evaluations.stats.win_rates import NOT_REVIEWED, GroupRates, candidate_group_rates, mean_estimate
 
 REVIEWERS_ALONE: Final = ""  # in place of a judge's name
 NO_JUDGE: Final = "No judge."
@@ -46,60 +48,71 @@ class Leader:
     rates: Rates
 
 
-ByCandidate = Mapping[str, Rates]
+@dataclass(frozen=True)
+class AspectRates:
+    """``leading``: of each candidate the value of its best rate, NaN without any. ``of``: gives its rates."""
+
+    leading: FloatArray
+    of: Callable[[int], Rates]
+
+    @property
+    def has_rate(self) -> BoolArray:
+        return ~np.isnan(self.leading)
 
 
 def find_leaders(
     materials: Mapping[str, AspectMaterial], matches: Matches, rules: ReportRules
 ) -> dict[str, dict[str, Leader]]:
     """By aspect key and judge name, or REVIEWERS_ALONE; aspects without any win rate are left out."""
+    names = matches.items.candidates
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
     rates = {key: aspect_rates(material, matches, rules) for key, material in materials.items()}
-    names = {name for by_judge in rates.values() for name in by_judge}
+    judges = {judge for by_judge in rates.values() for judge in by_judge}
     pairs = {
-        name: overall_leader([by_judge[name] for by_judge in rates.values() if name in by_judge]) for name in names
+        judge: overall_leader([by_judge[judge] for by_judge in rates.values() if judge in by_judge], by_name)
+        for judge in judges
     }
-    leaders = {
-        key: {name: make_leader(of_judge, pairs[name]) for name, of_judge in by_judge.items() if of_judge}
-        for key, by_judge in rates.items()
-    }
-    return {key: by_judge for key, by_judge in leaders.items() if by_judge}
-
-
-def aspect_rates(material: AspectMaterial, matches: Matches, rules: ReportRules) -> dict[str, ByCandidate]:
-    """The win rates that exist on one aspect, by judge name and candidate."""
-    majority = majority_of_votes(material.people.item, material.people.choice, material.items, rules.split_rule).choice
-    picked_by_hand = np.bincount(material.picked_by_hand.item, minlength=material.items) > 0
-    reviewed = ReviewedMatches(matches, majority, picked_by_hand)
-    nothing, names = undefined_estimate(NO_JUDGE), matches.items.candidates
-    means = reviewed.candidates.means
-    by_judge = {
-        REVIEWERS_ALONE: {
-            name: Rates(mean_estimate(means, group, NOT_REVIEWED), nothing, nothing) for group, name in enumerate(names)
-        }
-    }
-    for judge in material.answering:
-        judgement = JudgedMatches(matches, judge.consolidated.choice)
-        of_judge = estimate_candidate_rates(reviewed, judgement, judge.selected)
-        by_judge[judge.name] = {name: Rates(rate.people, rate.judge, rate.corrected) for name, rate in of_judge.items()}
     return {
-        judge: {name: rates for name, rates in by_name.items() if rates.best.value is not None}
-        for judge, by_name in by_judge.items()
+        key: {judge: make_leader(of_judge, pairs[judge], names, by_name) for judge, of_judge in by_judge.items()}
+        for key, by_judge in rates.items()
+        if by_judge
     }
 
 
-def overall_leader(aspects: list[ByCandidate]) -> str | None:
-    """Of two candidates, the one with the higher mean win rate over the aspects; None for more or fewer."""
-    names = sorted({name for by_name in aspects for name in by_name})
-    if len(names) != PAIR:
+def aspect_rates(material: AspectMaterial, matches: Matches, rules: ReportRules) -> dict[str, AspectRates]:
+    """The win rates on one aspect by judge name, of judges with which there are any."""
+    reviewed = reviewed_matches(material, matches, rules.split_rule)
+    by_judge = {REVIEWERS_ALONE: AspectRates(reviewed.candidates.means.value, partial(rates_of_reviewers, reviewed))}
+    for judge in material.answering:
+        of_judge = candidate_group_rates(reviewed, JudgedMatches(matches, judge.consolidated.choice), judge.selected)
+        by_judge[judge.name] = AspectRates(of_judge.leading, partial(rates_with_judge, of_judge))
+    return {judge: rates for judge, rates in by_judge.items() if rates.has_rate.any()}
+
+
+def rates_of_reviewers(reviewed: ReviewedMatches, candidate: int) -> Rates:
+    nothing = undefined_estimate(NO_JUDGE)
+    return Rates(mean_estimate(reviewed.candidates.means, candidate, NOT_REVIEWED), nothing, nothing)
+
+
+def rates_with_judge(of_judge: GroupRates, candidate: int) -> Rates:
+    rate = of_judge.of(candidate)
+    return Rates(rate.people, rate.judge, rate.corrected)
+
+
+def overall_leader(aspects: Sequence[AspectRates], by_name: IntArray) -> int | None:
+    """Of two candidates, the one with the higher mean win rate over the aspects; None for more or fewer.
+
+    ``by_name``: the candidates in the order of their names, the first of which leads where both are level.
+    """
+    rated = by_name[np.logical_or.reduce([rates.has_rate for rates in aspects])[by_name]]
+    if len(rated) != PAIR:
         return None
-    return max(names, key=lambda name: sum(leading_value(by_name[name]) for by_name in aspects if name in by_name))
+    return int(rated[np.argmax(sum(np.nan_to_num(rates.leading[rated]) for rates in aspects))])
 
 
-def leading_value(rates: Rates) -> float:
-    return -1.0 if rates.best.value is None else rates.best.value
-
-
-def make_leader(by_name: ByCandidate, of_pair: str | None) -> Leader:
-    name = of_pair if of_pair in by_name else max(sorted(by_name), key=lambda name: leading_value(by_name[name]))
-    assert name is not None
-    return Leader(name, len(by_name), by_name[name])
+def make_leader(rates: AspectRates, of_pair: int | None, names: Sequence[str], by_name: IntArray) -> Leader:
+    if of_pair is not None and rates.has_rate[of_pair]:
+        leader = of_pair
+    else:
+        leader = int(by_name[np.nanargmax(rates.leading[by_name])])
+    return Leader(names[leader], int(np.count_nonzero(rates.has_rate)), rates.of(leader))
