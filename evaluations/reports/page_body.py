@@ -121,7 +121,7 @@ def render_report(result: Report, form: ReportForm, part: ReportPart, viewer: Re
     if part in (ReportPart.DECISIONS, ReportPart.PEOPLE):
         context |= build_screening_context(evaluation, result, viewer)
     if part is ReportPart.DECISIONS:
-        context |= build_answer_context(evaluation, result)
+        context |= build_answer_context(evaluation, result, viewer)
     if part is ReportPart.SCORES:
         cards = build_score_cards(result)
         context |= {"card": cards[0] if cards else None, "other_cards": cards[1:]}
@@ -139,7 +139,7 @@ def build_screening_context(evaluation: Evaluation, result: Report, viewer: Repo
     }
 
 
-def build_answer_context(evaluation: Evaluation, result: Report) -> dict[str, object]:
+def build_answer_context(evaluation: Evaluation, result: Report, viewer: ReportViewer) -> dict[str, object]:
     cards = build_cards(result)
     return {
         "bar_change": describe_bar_change(evaluation),
@@ -147,7 +147,7 @@ def build_answer_context(evaluation: Evaluation, result: Report) -> dict[str, ob
         "card": cards[0] if cards else None,
         "other_cards": cards[1:],
         "not_run": list_judges_not_run(evaluation, result),
-        "open_disagreements": count_open_disagreements(evaluation),
+        "open_disagreements": count_open_disagreements(evaluation) if viewer.sees_all else 0,
     }
 
 
