@@ -85,10 +85,11 @@ def review_by_keyboard(page: Page) -> dict[str, dict[str, str]]:
 
 def see_agreement(page: Page) -> None:
     page.goto("/e/pandalm/results")
+    expect(page.locator("main")).to_contain_text("rule-based")
+    page.get_by_role("link", name="Methodology").click()
     for aspect in ASPECTS:
         expect(page.locator(f"#aspect-{aspect}")).to_contain_text(re.compile(r"\b10\b"))
     expect(page.locator("#aspect-overall")).to_contain_text("annotator1")
-    expect(page.locator("main")).to_contain_text("rule-based")
 
 
 def export(page: Page) -> Download:

@@ -41,7 +41,7 @@ QUERIES: Final = (
 HEADERS: Final[tuple[dict[str, str], ...]] = ({}, {"HX-Request": "true"})
 # Some of the parameters that pages read, and how: in a form, as its initial values, for a fragment, for another one.
 READ: Final = {
-    *(("comparisons", "q"), ("comparisons", "human_choice"), ("report", "since"), ("judge_new", "model")),
+    *(("comparisons", "q"), ("comparisons", "human_choice"), ("report_part", "since"), ("judge_new", "model")),
     *(("queue_new", "size"), ("run_new", "samples"), ("sign_in", "next"), ("review_ahead", "besides")),
 }
 
