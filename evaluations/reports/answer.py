@@ -26,6 +26,7 @@ TONES: Final = {
 }
 ASPECT_TONES: Final = {AspectOutcome.STAND_IN: "good", AspectOutcome.NOT_RELIABLE: "error", AspectOutcome.NOT_SHOWN: ""}
 EVEN: Final = 0.5
+MOST_ROWS: Final = 12  # aspects of a card in sight
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,15 @@ class Card:
     @property
     def tone(self) -> str:
         return "" if self.decision is None else TONES[self.decision.outcome]
+
+    @property
+    def first_rows(self) -> tuple[AspectRow, ...]:
+        """The rows that are in sight; the others are one click away."""
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def more_rows(self) -> tuple[AspectRow, ...]:
+        return self.rows[MOST_ROWS:]
 
     @property
     def explored(self) -> ReportPart:

@@ -15,6 +15,7 @@ from evaluations.domain.reviews import Reveal
 from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
+from evaluations.reports.answer import MOST_ROWS, AspectRow, Card
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import make_judge_rater, make_judge_verdicts, make_review
@@ -167,3 +168,9 @@ def test_the_decisions_are_a_table_to_download(studied: Evaluation, owner_signed
     }
     whole = next(row for row in rows if row["aspect"] == "all aspects")
     assert float(whole["judge_low"]) < float(whole["judge"]) < float(whole["judge_high"])
+
+
+def test_of_many_aspects_the_first_twelve_are_in_sight() -> None:
+    row = AspectRow("clarity", "Clarity", None, None)
+    card = Card(None, (row,) * 15)
+    assert (len(card.first_rows), len(card.more_rows)) == (MOST_ROWS, 3)
