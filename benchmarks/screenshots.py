@@ -55,7 +55,7 @@ def open_disagreement(page: Page, product: Product) -> None:
 
 
 def open_results(page: Page, product: Product) -> None:
-    page.goto(f"{EXAMPLE}/results?judge={JUDGE}")
+    page.goto(f"{EXAMPLE}/results")
 
 
 SHOTS: Final = (
