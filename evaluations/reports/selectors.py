@@ -33,7 +33,7 @@ from evaluations.reports.materials import (
 )
 from evaluations.reports.score_material import read_aspect_scores
 from evaluations.stats.aspect_report import AspectMaterial
-from evaluations.stats.full_report import ALL_OF_AGREEMENT, BY_ASPECT, Report, full_report
+from evaluations.stats.full_report import ALL_OF_AGREEMENT, BY_ASPECT, NEED_SCREENING, Report, full_report
 from evaluations.stats.items import Items
 from evaluations.stats.judge_comparison import HeldOutLook
 from evaluations.stats.report_parts import JudgeWeights, StudyMaterial
@@ -173,7 +173,7 @@ def build_report(
     )
     if any(decision.n for decision in report.decisions.values()):
         record_first_look(evaluation)
-    if ReportPart.DECISIONS in parts and len(counted) < len(chosen):
+    if NEED_SCREENING.intersection(parts) and len(counted) < len(chosen):
         report = add_decisions_with_excluded(report, evaluation, comparisons, rules, with_judges=with_judges)
     # That a colleague was excluded is not told by name to those who see only their own comparisons.
     return add_excluded_reviewers(report, rules, chosen, are_named=comparisons is None)
@@ -191,7 +191,8 @@ def add_decisions_with_excluded(
     parts = (ReportPart.DECISIONS,)
     rules = replace(rules, with_excluded=True)
     whole = build_report(evaluation, comparisons, rules, with_judges=with_judges, parts=parts)
-    return replace(report, decisions_with_excluded=whole.decisions, screening=whole.screening)
+    decided = whole.decisions if report.decisions else {}
+    return replace(report, decisions_with_excluded=decided, screening=whole.screening)
 
 
 def add_excluded_reviewers(report: Report, rules: ReportRules, raters: Sequence[Rater], *, are_named: bool) -> Report:
