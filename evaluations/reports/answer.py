@@ -4,15 +4,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from django.db.models import Exists, OuterRef
+
 from evaluations.disagreements.selectors import DisagreementFilter, count_disagreements
 from evaluations.domain.decisions import AspectOutcome, Outcome
 from evaluations.domain.reports import ReportPart
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.models.runs import Call
+from evaluations.models.verdicts import Score
 from evaluations.stats.decisions.gauges import Gauge
 from evaluations.stats.decisions.leaders import REVIEWERS_ALONE, Leader
 from evaluations.stats.decisions.results import AspectDecision, Decision
+from evaluations.stats.decisions.sentences import percent_of
 from evaluations.stats.estimates import Estimate
 from evaluations.stats.full_report import Report
 
@@ -88,10 +92,6 @@ class Card:
         return any(row.leader for row in self.rows)
 
     @property
-    def models(self) -> int:
-        return max((row.leader.models for row in self.rows if row.leader), default=0)
-
-    @property
     def pair_leader(self) -> str:
         """The model whose win rates all rows show, if there are two."""
         return next((row.leader.candidate for row in self.rows if row.leader and row.leader.models <= 2), "")
@@ -119,16 +119,12 @@ def lower_end(number: Estimate) -> float | None:
 
 def iterate_gauges(decision: Decision) -> Iterator[GaugeLine]:
     gauges, bars = decision.gauges, decision.bars
-    yield GaugeLine("Failed calls", gauges.failures, "percent", f"limit {percent(bars.failures)}")
-    yield GaugeLine("Flips with order", gauges.inconsistency, "percent", f"limit {percent(bars.inconsistency)}")
-    limits = f"limit {100 * (EVEN - bars.bias):.0f}–{percent(EVEN + bars.bias)}"
+    yield GaugeLine("Failed calls", gauges.failures, "percent", f"limit {percent_of(bars.failures)}")
+    yield GaugeLine("Flips with order", gauges.inconsistency, "percent", f"limit {percent_of(bars.inconsistency)}")
+    limits = f"limit {100 * (EVEN - bars.bias):.0f}–{percent_of(EVEN + bars.bias)}"
     yield GaugeLine("Prefers first", gauges.position, "percent", limits)
     for label, gauge in (("Longer response", gauges.length), ("Own family", gauges.own_family)):
         yield GaugeLine(label, gauge, "points", f"limit ±{100 * bars.bias:.0f}")
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f}%"
 
 
 def build_score_cards(report: Report) -> list[Card]:
@@ -174,10 +170,12 @@ class NotRun:
 
 
 def list_judges_not_run(evaluation: Evaluation, report: Report) -> NotRun:
-    """The judges that were never run, or only tested."""
-    decided = set(report.decisions) | set(report.unanswered)
-    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(name__in=decided).order_by("name")
-    waiting = [judge for judge in judges if judge.name not in report.judges]
+    """The judges that were never run, or only tested; those whose calls wait and those that scored are neither."""
+    said = {*report.decisions, *report.unanswered, *report.judges}
+    was_asked = Exists(Call.all_rows.filter(judge=OuterRef("pk"), is_test=False))
+    has_scored = Exists(Score.all_rows.filter(rater__judge=OuterRef("pk")))
+    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(name__in=said).order_by("name")
+    waiting = list(judges.exclude(was_asked).exclude(has_scored))
     tests = Call.all_rows.filter(is_test=True, judge__in=waiting)
     tested = set(tests.order_by().values_list("judge_id", flat=True).distinct())
     return NotRun(

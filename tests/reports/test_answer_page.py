@@ -17,7 +17,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reports.answer import MOST_ROWS, AspectRow, Card
 from tests.factories.evaluations import make_comparison, make_human
-from tests.factories.imports import comparison_row, import_rows, verdict_row
+from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.factories.verdicts import make_judge_rater, make_judge_verdicts, make_review
 from tests.helpers.api_client import ApiClient, token_for
 from tests.helpers.page_text import html_of
@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 ASPECTS = ("clarity", "depth")
 CHOICES = ("A", "B", "tie")
+MODELS = ("alpha", "beta")
 
 
 def import_study(
@@ -129,6 +130,14 @@ def test_without_a_judge_reviewers_alone_say_who_wins(evaluation: Evaluation, ow
 def test_judges_without_calls_are_one_line(studied: Evaluation, owner_signed_in: Client) -> None:
     make_judge_rater(studied, "fresh")
     assert "Not run yet: fresh." in page(owner_signed_in)
+
+
+def test_a_judge_whose_calls_wait_or_that_scored_is_not_called_idle(
+    studied: Evaluation, owner_signed_in: Client
+) -> None:
+    make_judge_verdicts(studied.comparisons.first(), judge="busy", kind="llm", as_stored="pending")
+    import_rows(studied, *[score_row("q001", candidate=name, rater="scorer", rater_kind="judge") for name in MODELS])
+    assert "Not run yet" not in page(owner_signed_in)
 
 
 def test_a_judge_that_failed_on_half_is_not_reliable(evaluation: Evaluation, owner_signed_in: Client) -> None:

@@ -10,7 +10,7 @@ from evaluations.domain.choices import PACKED_ORDERS
 from evaluations.stats.bias.strata import Strata
 from evaluations.stats.bias.stratified_shares import balance_shares, stratum_shares
 from evaluations.stats.cluster_totals import Contributions, join_contributions
-from evaluations.stats.coding import FOLDED, MISSING, FloatArray, IntArray, sides_of_choices
+from evaluations.stats.coding import FOLDED, MISSING, BoolArray, FloatArray, IntArray, sides_of_choices
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, Spread, why_interval_withheld, wilson_by_cluster
 from evaluations.stats.estimates import Estimate, undefined_estimate
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts, JudgeAnswers, JudgeVerdicts
@@ -91,14 +91,23 @@ def position_bias(own: ConsolidatedVerdicts, everything: Strata) -> PositionBias
     return position_bias_by_stratum(everything, order_kinds(own.as_stored, own.swapped))[0]
 
 
+def judged_in_both_orders(own: ConsolidatedVerdicts) -> BoolArray:
+    """Whether each comparison has a choice that is based on both orders."""
+    orders = np.zeros(len(own.choice), dtype=np.int8)
+    for choices in own.by_order:
+        if choices is not None:
+            orders += choices != MISSING
+    both = (orders > 1) | own.inconsistent
+    folded = own.by_order[FOLDED]
+    return (both if folded is None else both | (folded != MISSING)) & ~own.incomplete
+
+
 def count_inconsistent(own: ConsolidatedVerdicts, cluster: IntArray) -> AgreementCount:
     """The number of comparisons with verdicts from both orders on which the judge was inconsistent.
 
     Both orders were stored, or a file brought the one choice that was made from both.
     """
-    orders = np.array([choices != MISSING for choices in own.by_order if choices is not None]).sum(axis=0)
-    folded = own.in_order(FOLDED) != MISSING
-    judged = np.flatnonzero(((orders > 1) | folded | own.inconsistent) & ~own.incomplete)
+    judged = np.flatnonzero(judged_in_both_orders(own))
     contributions = Contributions(cluster[judged], own.inconsistent[judged].astype(np.int64), 2)
     n, inconsistent = len(judged), int(own.inconsistent[judged].sum())
     if not n:

@@ -8,9 +8,16 @@ import numpy as np
 
 from evaluations.domain.decisions import DecisionBars
 from evaluations.stats.bias.board import explain_no_self_preference, own_family_side
-from evaluations.stats.bias.position import FIRST, NOT_IN_BOTH_ORDERS, ONE_ORDER, SIDES, order_kinds
+from evaluations.stats.bias.position import (
+    FIRST,
+    NOT_IN_BOTH_ORDERS,
+    ONE_ORDER,
+    SIDES,
+    judged_in_both_orders,
+    order_kinds,
+)
 from evaluations.stats.bias.tendency import NO_CHOICES
-from evaluations.stats.coding import FOLDED, MISSING, BoolArray, IntArray, Sides, has_side, sides_of_choices
+from evaluations.stats.coding import MISSING, BoolArray, IntArray, Sides, has_side, sides_of_choices
 from evaluations.stats.confidence_intervals import wilson_from_variance
 from evaluations.stats.decisions.contrasts import Contrast, contrast, difference_with_interval, share_with_interval
 from evaluations.stats.estimates import Estimate, undefined_estimate
@@ -137,16 +144,6 @@ def ratio_contrast(part: IntArray, whole: IntArray, cluster: IntArray) -> Contra
     counted = np.flatnonzero(whole)
     made = contrast(part[counted] / whole[counted], cluster[counted], whole[counted].astype(np.float64))
     return None if made is None else replace(made, n=int(whole.sum()))
-
-
-def judged_in_both_orders(own: ConsolidatedVerdicts) -> BoolArray:
-    orders = np.zeros(len(own.choice), dtype=np.int8)
-    for choices in own.by_order:
-        if choices is not None:
-            orders += choices != MISSING
-    both = (orders > 1) | own.inconsistent
-    folded = own.by_order[FOLDED]
-    return (both if folded is None else both | (folded != MISSING)) & ~own.incomplete
 
 
 def first_shown_choices(aspects: Sequence[JudgedAspect], cluster: IntArray) -> Contrast | None:

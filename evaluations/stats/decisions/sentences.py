@@ -85,7 +85,7 @@ def stand_in_sentences(decision: Decision) -> list[str]:
 def spot_check_sentences(decision: Decision) -> list[str]:
     rates = "mean scores" if decision.scale else "win rates"
     why = decision.coverage.why or f"A gap of {points(decision.bars.stand_in)} or more is not ruled out."
-    more = f"About {decision.more:,} more {noun(decision)}s with two reviews may tell." if decision.more else ""
+    more = f"About {decision.more:,} more {noun(decision)}s with two reviews could settle it." if decision.more else ""
     return [
         agreement_phrase(decision),
         why,
@@ -98,7 +98,7 @@ def describe_spot_checks(checks: SpotChecks | None, rates: str) -> str:
     if checks is None:
         return ""
     if checks.n is None:
-        exact = f"{rates[0].upper()}{rates[1:]} are exact to ±{points(checks.reached)}"
+        exact = f"{rates[0].upper()}{rates[1:]} are accurate only to ±{points(checks.reached)}"
         return f"{exact} even if reviewers check all of the next {checks.comparisons:,}."
     return f"Review {checks.n:,} of the next {checks.comparisons:,} to know {rates} to ±{points(checks.half_width)}."
 
