@@ -171,10 +171,10 @@ class NotRun:
 
 def list_judges_not_run(evaluation: Evaluation, report: Report) -> NotRun:
     """The judges that were never run, or only tested; those whose calls wait and those that scored are neither."""
-    said = {*report.decisions, *report.unanswered, *report.judges}
+    decided = {*report.decisions, *report.unanswered, *report.judges}
     was_asked = Exists(Call.all_rows.filter(judge=OuterRef("pk"), is_test=False))
     has_scored = Exists(Score.all_rows.filter(rater__judge=OuterRef("pk")))
-    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(name__in=said).order_by("name")
+    judges = Judge.objects.current().filter(evaluation=evaluation).exclude(name__in=decided).order_by("name")
     waiting = list(judges.exclude(was_asked).exclude(has_scored))
     tests = Call.all_rows.filter(is_test=True, judge__in=waiting)
     tested = set(tests.order_by().values_list("judge_id", flat=True).distinct())

@@ -4,7 +4,7 @@ import hashlib
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,8 @@ from evaluations.domain.reports import ExcludedReviewer, ReportPart, ReportRules
 from evaluations.domain.reviews import ScreeningChoice
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
-from evaluations.evaluation_settings.services import read_bars, record_first_look
+from evaluations.evaluation_settings.selectors import describe_bar_change, format_day, get_bars_set_at
+from evaluations.evaluation_settings.services import BAR_LABELS, read_bars, record_first_look
 from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation, JudgeComparisonLook
 from evaluations.models.judges import Rater
@@ -68,6 +69,7 @@ def get_or_record_look(evaluation: Evaluation, results: str) -> HeldOutLook:
     return HeldOutLook(seen.number)
 
 
+NEED_BARS: Final = frozenset({ReportPart.DECISIONS, ReportPart.METHODOLOGY})
 NEED_SCORES: Final = frozenset({ReportPart.SCORES, ReportPart.METHODOLOGY})
 ALL_PARTS: Final = tuple(ReportPart)
 
@@ -175,8 +177,18 @@ def build_report(
         record_first_look(evaluation)
     if NEED_SCREENING.intersection(parts) and len(counted) < len(chosen):
         report = add_decisions_with_excluded(report, evaluation, comparisons, rules, with_judges=with_judges)
+    if NEED_BARS.intersection(parts):
+        report = replace(report, rules={**report.rules, "bars": describe_bars(evaluation)})
     # That a colleague was excluded is not told by name to those who see only their own comparisons.
     return add_excluded_reviewers(report, rules, chosen, are_named=comparisons is None)
+
+
+def describe_bars(evaluation: Evaluation) -> str:
+    """The bars of decisions, since when they hold, and whether they were changed after somebody had looked."""
+    bars = asdict(read_bars(evaluation))
+    values = ", ".join(f"{label} {100 * bars[name]:g}" for name, label in BAR_LABELS.items())
+    sentence = f"Bars of decisions, in percent or points, set on {format_day(get_bars_set_at(evaluation))}: {values}."
+    return " ".join(filter(None, (sentence, describe_bar_change(evaluation))))
 
 
 def add_decisions_with_excluded(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -11,8 +12,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluations.domain.decisions import DEFAULT_BARS
 from evaluations.domain.reviews import Reveal
-from evaluations.evaluation_settings.services import change_evaluation
+from evaluations.evaluation_settings.services import change_bars, change_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reports.answer import MOST_ROWS, AspectRow, Card
@@ -183,3 +185,16 @@ def test_of_many_aspects_the_first_twelve_are_in_sight() -> None:
     row = AspectRow("clarity", "Clarity", None, None)
     card = Card(None, (row,) * 15)
     assert (len(card.first_rows), len(card.more_rows)) == (MOST_ROWS, 3)
+
+
+def test_the_bars_and_a_late_change_of_them_are_printed(
+    studied: Evaluation, owner: User, owner_signed_in: Client
+) -> None:
+    page(owner_signed_in)  # the first look
+    studied.refresh_from_db()
+    change_bars(studied, replace(DEFAULT_BARS, stand_in=0.08), user=owner)
+    out = StringIO()
+    call_command("report", "study", stdout=out)
+    for shown in (out.getvalue(), page(owner_signed_in)):
+        assert "after the results were first seen that day." in shown
+    assert "Stand-in margin 8, Margin on one aspect 10" in out.getvalue()
