@@ -137,7 +137,7 @@ def test_judges_without_calls_are_one_line(studied: Evaluation, owner_signed_in:
 def test_a_judge_whose_calls_wait_or_that_scored_is_not_called_idle(
     studied: Evaluation, owner_signed_in: Client
 ) -> None:
-    make_judge_verdicts(studied.comparisons.first(), judge="busy", kind="llm", as_stored="pending")
+    make_judge_verdicts(studied.comparisons.all()[0], judge="busy", kind="llm", as_stored="pending")
     import_rows(studied, *[score_row("q001", candidate=name, rater="scorer", rater_kind="judge") for name in MODELS])
     assert "Not run yet" not in page(owner_signed_in)
 
