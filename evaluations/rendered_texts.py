@@ -127,7 +127,7 @@ def find_comparisons_met_next(evaluation: Evaluation) -> QuerySet[Comparison]:
     full = QueueItem.objects.filter(
         comparison=OuterRef("pk"), rubric_version=evaluation.review_rubric_id, taken__gte=F("wanted")
     )
-    return Comparison.objects.filter(~Exists(full), evaluation=evaluation).order_by("random_order", "pk")
+    return Comparison.reviewable.filter(~Exists(full), evaluation=evaluation).order_by("random_order", "pk")
 
 
 def render_missing_texts(ids: Sequence[int]) -> None:
@@ -135,7 +135,7 @@ def render_missing_texts(ids: Sequence[int]) -> None:
 
     Of texts that take too long the rest is left to the pages that show them.
     """
-    comparisons = Comparison.objects.filter(pk__in=ids).select_related("query", "response_a", "response_b")
+    comparisons = Comparison.with_singles.filter(pk__in=ids).select_related("query", "response_a", "response_b")
     texts = {
         text
         for comparison in comparisons

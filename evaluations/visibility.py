@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Manager, OuterRef, Q, QuerySet
 
 from evaluations.access import ALLOWED_ROLES, Action, is_allowed
 from evaluations.audit.events import record_event
@@ -32,12 +32,14 @@ def was_revealed(review: Review) -> bool:
     return not review.blind or review.finished_at != review.first_saved_at
 
 
-def visible_comparisons(user: User, evaluation: Evaluation) -> "QuerySet[Comparison]":
-    """The comparisons on which this person may see what others chose.
+def visible_comparisons(
+    user: User, evaluation: Evaluation, among: "Manager[Comparison]" = Comparison.objects
+) -> "QuerySet[Comparison]":
+    """The comparisons on which this person may see what others chose; by default without single ones.
 
     A reviewer sees no choices of others on a comparison before the first save.
     """
-    comparisons: QuerySet[Comparison] = Comparison.objects.filter(evaluation=evaluation)
+    comparisons: QuerySet[Comparison] = among.filter(evaluation=evaluation)
     if is_allowed(user, Action.SEE_ALL, evaluation):
         return comparisons
     saved = Review.objects.filter(rater__user=user, state__in=SAVED_REVIEW_STATES)
@@ -102,11 +104,10 @@ def reveal_judge_results(user: User, evaluation: Evaluation) -> bool:
     """
     if not can_see_judges(user, evaluation):
         return False
-    visible = visible_comparisons(user, evaluation)
-    if not is_allowed(user, Action.SEE_ALL, evaluation):
-        comparisons = Comparison.objects.filter(evaluation=evaluation)
-        if comparisons.exclude(pk__in=visible.values("pk")).exists():
-            return False
+    reviewable = Comparison.reviewable.filter(evaluation=evaluation)
+    visible = visible_comparisons(user, evaluation, Comparison.reviewable)
+    if not is_allowed(user, Action.SEE_ALL, evaluation) and reviewable.exclude(pk__in=visible.values("pk")).exists():
+        return False
     if is_allowed(user, Action.REVIEW, evaluation):  # no query for those who are never on record
         rows = visible.only("evaluation", "response_a", "response_b").order_by()
         first = list(rows[: SMALL_REPORT_COMPARISONS + 1])
@@ -134,7 +135,7 @@ def has_finished_reviewing(user: User, evaluation: Evaluation) -> bool:
         comparison=OuterRef("pk"),
         state__in=(*SAVED_REVIEW_STATES, ReviewState.SKIPPED),
     )
-    if not Comparison.objects.filter(~Exists(passed), evaluation=evaluation).exists():
+    if not Comparison.reviewable.filter(~Exists(passed), evaluation=evaluation).exists():
         return True
     here = {"rater__user": user, "rater__evaluation": evaluation}
     reached = QueueProgress.objects.filter(**here, rubric_version=evaluation.review_rubric_id, queue__isnull=True)
@@ -186,7 +187,7 @@ def reveal_call(user: User, call: Call) -> list[Comparison]:
         if call.comparison_id is not None
         else Q(response_a=call.response_id) | Q(response_b=call.response_id)
     )
-    comparisons = list(Comparison.objects.filter(about))
+    comparisons = list(Comparison.with_singles.filter(about))
     record_disclosure(user, call.judge.evaluation, comparisons, tests=True)
     return comparisons
 

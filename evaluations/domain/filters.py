@@ -241,7 +241,7 @@ def refuse_impossible_filter(parsed: ComparisonFilter) -> None:
         raise InputRefused(f"A filter takes up to {MAX_FILTER_TAGS} tags.", field="tag")
     refuse_unknown_word(parsed.reviews, ReviewsSaved, "reviews")
     refuse_unknown_word(parsed.disagreement, DisagreementState, "disagreement")
-    refuse_unknown_word(parsed.origin, ComparisonOrigin, "origin")
+    refuse_unknown_word(parsed.origin, ORIGIN_TEXTS, "origin")
     refuse_unknown_word(parsed.failed, (ANY_FAILURE, *FAILURE_STATES), "judge_failed")
     refuse_incomplete_choice(parsed)
 

@@ -84,9 +84,12 @@ def has_table(prose: str) -> bool:
 
 
 class ComparisonOrigin(StrEnum):
+    """Where a comparison comes from. A single one holds one response, which reviewers score by itself."""
+
     IMPORTED = "imported"
     PAIRED = "paired"
     BY_HAND = "by_hand"
+    SINGLE = "single"
 
 
 class Flag(StrEnum):

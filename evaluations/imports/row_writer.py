@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from django.utils import timezone
 
-from evaluations.comparisons.pairing.selectors import draw_random_order
 from evaluations.domain.choices import INCONSISTENT, Choice, Stage
 from evaluations.domain.groups import group_values
 from evaluations.domain.texts import (
@@ -29,7 +28,7 @@ from evaluations.imports.row_sketches import (
     VerdictSketch,
 )
 from evaluations.models.bulk import insert_prepared, prepare_time, reserve_row_ids, to_json_text
-from evaluations.models.comparisons import Comparison, Query, Response
+from evaluations.models.comparisons import Comparison, Query, Response, draw_random_order
 from evaluations.models.imports import Import
 from evaluations.models.runs import Call
 from evaluations.models.text_flags import encode_flags

@@ -1,5 +1,6 @@
 """Comparisons with their queries, responses, tags and saved filters."""
 
+import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, cast
@@ -10,6 +11,7 @@ from django.db.models.functions import Greatest, Least
 
 from evaluations.domain.filters import ComparisonFilter, NamedFilter, parse_filter
 from evaluations.domain.json_values import JsonDict
+from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.texts import (
     ComparisonOrigin,
     Flag,
@@ -153,8 +155,35 @@ class Response(Row):
 FLAGGED_TEXTS: Final = Q(query__flags__gt="") | Q(response_a__flags__gt="") | Q(response_b__flags__gt="")
 
 
+IS_SINGLE: Final = Q(origin=ComparisonOrigin.SINGLE.value)
+
+
+def draw_random_order() -> int:
+    """A random number that orders comparisons for review."""
+    return random.getrandbits(63)
+
+
+class PairManager(FinishedManager["Comparison"]):
+    """Hides single comparisons as well."""
+
+    def filter_rows(self, rows: "models.QuerySet[Comparison]") -> "models.QuerySet[Comparison]":
+        return super().filter_rows(rows).exclude(IS_SINGLE)
+
+
+class ReviewableManager(FinishedManager["Comparison"]):
+    """Hides single comparisons where reviews do not ask for scores."""
+
+    def filter_rows(self, rows: "models.QuerySet[Comparison]") -> "models.QuerySet[Comparison]":
+        asks_for_scores = Q(evaluation__review_rubric__rubric__kind=RubricKind.POINTWISE.value)
+        return super().filter_rows(rows).filter(~IS_SINGLE | asks_for_scores)
+
+
 class Comparison(Row):
     """Two responses to one query; A is the candidate whose name sorts first.
+
+    A single comparison holds one response as both A and B, for reviews that score it by itself: `objects` has pairs
+    alone, `reviewable` what reviews are about by now.
+
 
     ``swapped``: the imported file had the candidates in the other order.
     ``random_order``: a random number drawn once; reviewers and judges get comparisons in this order.
@@ -178,12 +207,17 @@ class Comparison(Row):
     # Withdrawn resolutions included: the version of each comes from it, so that none has that of an earlier one.
     resolution_count = models.PositiveIntegerField(default=0, db_default=0)
 
-    objects = FinishedManager["Comparison"]()
+    objects = PairManager()
+    reviewable = ReviewableManager()
+    with_singles = FinishedManager["Comparison"]()
     all_rows = models.Manager["Comparison"]()
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=~Q(response_a=F("response_b")), name="comparison_of_two"),
+            models.CheckConstraint(
+                condition=(IS_SINGLE & Q(response_a=F("response_b"))) | ~(IS_SINGLE | Q(response_a=F("response_b"))),
+                name="comparison_single_or_of_two",
+            ),
             models.UniqueConstraint(
                 Least("response_a", "response_b"), Greatest("response_a", "response_b"), name="comparison_once"
             ),
@@ -201,7 +235,12 @@ class Comparison(Row):
                 condition=Q(origin=ComparisonOrigin.BY_HAND.value),
                 name="comparison_by_hand",
             ),
+            models.Index(fields=["evaluation", "origin", "id"], condition=IS_SINGLE, name="comparison_single"),
         ]
+
+    @property
+    def is_single(self) -> bool:
+        return self.origin == ComparisonOrigin.SINGLE
 
     @property
     def flags(self) -> tuple[str, ...]:

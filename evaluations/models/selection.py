@@ -14,14 +14,14 @@ from evaluations.domain.files import ImportState
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.splits import SPLIT_MODULUS, Split, SplitPart, join_clusters
 from evaluations.models.comparison_filter import apply_comparison_filter
-from evaluations.models.comparisons import Comparison, Query, Response
+from evaluations.models.comparisons import IS_SINGLE, Comparison, Query, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import Import
 
 
 def list_finished_comparisons(evaluation: Evaluation) -> "QuerySet[Comparison]":
     """The comparisons without those of unfinished imports, which are few: a join would cost more than all else."""
-    rows = Comparison.all_rows.filter(evaluation=evaluation)
+    rows = Comparison.all_rows.filter(evaluation=evaluation).exclude(IS_SINGLE)
     hidden = list_ids_of_unfinished_imports(evaluation)
     return rows.filter(Q(source_import=None) | ~Q(source_import__in=hidden)) if hidden else rows
 

@@ -49,9 +49,9 @@ def reveal_large_differences(
         return []
     found = find_large_differences(scores, judge)
     in_one = Q(response_a__in=[one.response for one in found]) | Q(response_b__in=[one.response for one in found])
-    comparisons = list(Comparison.objects.filter(in_one, evaluation=evaluation).order_by("pk"))
+    comparisons = list(Comparison.with_singles.filter(in_one, evaluation=evaluation).order_by("pk"))
     reveal_comparisons(user, evaluation, comparisons)
-    return add_comparisons(found, comparisons)
+    return add_comparisons(found, [comparison for comparison in comparisons if not comparison.is_single])
 
 
 def read_report_scores(evaluation: Evaluation, rules: ReportRules) -> dict[str, AspectScores]:

@@ -32,6 +32,7 @@ from evaluations.verdicts.score_arrays import (
     read_mean_scores,
     read_response_sides,
     read_reviewed_score_rows,
+    read_single_score_rows,
 )
 from evaluations.verdicts.score_choices import imported_score_rules
 from evaluations.verdicts.sql import StructuredRows, group_rows, read_columns
@@ -56,7 +57,7 @@ class PeopleScores:
     """First scores of people on one aspect, by the places of their responses.
 
     ``rows``: the same as votes without a choice, so that they count by the rules of votes. What is voted on is one
-    side of a comparison, or after all of these the response that a file scored.
+    side of a comparison, or after all of these the response that a file or the review of a single one scored.
     """
 
     rows: VoteArrays
@@ -198,10 +199,13 @@ def read_people_scores(
     """By aspect id, given on the days that the rules speak of."""
     place = {rater.pk: place for place, rater in enumerate(people)}
     in_reviews = filter_by_days(read_reviewed_score_rows(comparisons, place, ids), rules)
+    of_singles = filter_by_days(read_single_score_rows(place, sides), rules)
     in_files = filter_by_days(read_imported_score_rows(people, sides), rules)
     by_aspect = defaultdict(list)
     for (about,), rows in group_rows(in_reviews, "aspect"):
         by_aspect[about].append(build_reviewed_scores(rows, place, ids, sides))
+    for (about,), rows in group_rows(of_singles, "aspect"):
+        by_aspect[about].append(build_single_scores(rows, place, ids))
     for (about,), rows in group_rows(in_files, "aspect"):
         by_aspect[about].append(build_imported_scores(rows, place, ids))
     return {about: concat_people_scores(parts) for about, parts in by_aspect.items()}
@@ -218,6 +222,12 @@ def build_reviewed_scores(
     response = np.where(rows["side"] == 0, sides.a[item], sides.b[item])
     votes = build_reviewed_votes(rows, item * SIDES_PER_COMPARISON + rows["side"], no_choices(len(rows)), place)
     return PeopleScores(votes, response, rows["value"])
+
+
+def build_single_scores(rows: StructuredRows, place: Mapping[int, int], ids: IntArray) -> PeopleScores:
+    unit = len(ids) * SIDES_PER_COMPARISON + rows["comparison"]
+    votes = build_reviewed_votes(rows, unit, no_choices(len(rows)), place)
+    return PeopleScores(votes, rows["comparison"], rows["value"])
 
 
 def build_imported_scores(rows: StructuredRows, place: Mapping[int, int], ids: IntArray) -> PeopleScores:

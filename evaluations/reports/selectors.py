@@ -18,7 +18,7 @@ from evaluations.domain.roles import RaterKind
 from evaluations.domain.splits import SplitPart
 from evaluations.evaluation_settings.selectors import describe_bar_change, format_day, get_bars_set_at
 from evaluations.evaluation_settings.services import BAR_LABELS, read_bars, record_first_look
-from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.comparisons import IS_SINGLE, Comparison
 from evaluations.models.evaluations import Evaluation, JudgeComparisonLook
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect
@@ -95,13 +95,17 @@ def reveal_report(
     """
     aspect = get_report_aspect(parts, aspect)
     comparisons = visible_comparisons(user, evaluation)
+    singles = visible_comparisons(user, evaluation, Comparison.with_singles).filter(IS_SINGLE)
     if is_allowed(user, Action.SEE_ALL, evaluation):
         report = get_full_report(evaluation, rules, parts=parts, aspect=aspect)
     else:
         sees_judges = can_see_judges(user, evaluation)
-        report = build_report(evaluation, comparisons, rules, with_judges=sees_judges, parts=parts, aspect=aspect)
+        report = build_report(
+            evaluation, comparisons, rules, singles=singles, with_judges=sees_judges, parts=parts, aspect=aspect
+        )
     if is_allowed(user, Action.REVIEW, evaluation):  # no query for those who are never on record
-        reveal_comparisons(user, evaluation, list_if_small_report(comparisons, evaluation, rules))
+        for rows in (comparisons, singles):
+            reveal_comparisons(user, evaluation, list_if_small_report(rows, evaluation, rules))
     return report
 
 
@@ -115,12 +119,14 @@ def build_report(
     comparisons: QuerySet[Comparison] | None,
     rules: ReportRules,
     *,
+    singles: QuerySet[Comparison] | None = None,
     with_judges: bool = True,
     parts: tuple[ReportPart, ...] = ALL_PARTS,
     aspect: str | None = None,
 ) -> Report:
     """The report on the comparisons that the reader may see; None means all of them.
 
+    ``singles``: the single comparisons that a reader sees who does not see all.
     ``aspect``: the one that parts with a page for each aspect are about, as in `full_report`; None: all.
     """
     everything = Comparison.objects.filter(evaluation=evaluation)
@@ -150,7 +156,9 @@ def build_report(
             materials, reported, hidden, raters, items, places, selected, asked_aspects, rules
         )
     # A user who sees only reviewed comparisons sees no other responses.
-    alone = select_single_responses(evaluation, rules) if comparisons is None else Response.objects.none()
+    alone = select_single_responses(evaluation, rules)
+    if comparisons is not None:
+        alone = alone.none() if singles is None else alone.filter(pk__in=singles.order_by().values("response_a"))
     del gathered  # it is large, and let go as soon as the last material is made
     report = full_report(
         evaluation.slug,

@@ -29,7 +29,13 @@ class ScorePair(NamedTuple):
     right: float
 
 
-Answer = Choice | ScorePair
+class SingleScore(NamedTuple):
+    """The score of the response of a single comparison."""
+
+    value: float
+
+
+Answer = Choice | ScorePair | SingleScore
 Answers = Mapping[str, Answer]
 TextByAspect = Mapping[str, str]  # aspect key → what was written about it
 NO_TEXTS: Final[TextByAspect] = MappingProxyType({})
@@ -53,16 +59,25 @@ def swap_choice(choice: Choice, shown: ShownOrder) -> Choice:
 def swap_answer(answer: Answer, shown: ShownOrder) -> Answer:
     if isinstance(answer, Choice):
         return swap_choice(answer, shown)
+    if isinstance(answer, SingleScore):
+        return answer
     return ScorePair(answer.right, answer.left) if shown == ShownOrder.SWAPPED else answer
 
 
-def get_choice_of_answer(aspect: AspectSpec, answer: Answer) -> Choice:
-    """The choice, or what two scores amount to by the rubric's tie margin."""
+def get_choice_of_answer(aspect: AspectSpec, answer: Answer) -> Choice | None:
+    """The choice, or what two scores amount to by the rubric's tie margin; None for a single score."""
     if isinstance(answer, Choice):
         return answer
+    if isinstance(answer, SingleScore):
+        return None
     choice = choose_by_scores(aspect, answer.left, answer.right)
     assert choice is not None
     return choice
+
+
+def are_scores_equal(aspect: AspectSpec, one: SingleScore, other: SingleScore) -> bool:
+    """Whether two raters gave a response the same score, up to the rubric's tie margin."""
+    return choose_by_scores(aspect, one.value, other.value) == Choice.TIE
 
 
 @dataclass(frozen=True)
@@ -92,18 +107,23 @@ def format_number_field(value: float) -> str:
 # ---- what may be said
 
 
-def validate_answers(spec: RubricSpec, choices: Answers) -> Answers:
-    """The answers, if they cover exactly the rubric's aspects with values that it offers."""
+def validate_answers(spec: RubricSpec, choices: Answers, *, is_single: bool = False) -> Answers:
+    """The answers, if they cover exactly the rubric's aspects with values that it offers.
+
+    ``is_single``: they are about one response, so that each is one score.
+    """
     aspects = {aspect.key: aspect for aspect in spec.aspects}
     missing = [aspect.name for key, aspect in aspects.items() if key not in choices]
-    if missing and spec.kind == RubricKind.POINTWISE:
+    if missing and spec.kind == RubricKind.POINTWISE and not is_single:
         raise InputRefused(f"{list_missing(missing)} still missing. Score both responses.")
     if missing:
         raise InputRefused(f"{list_missing(missing)} still missing.")
     for key in choices:
         if key not in aspects:
             raise InputRefused(f"The rubric does not ask about “{key}”.")
-    return {key: validate_answer(aspects[key], spec.kind, answer) for key, answer in choices.items()}
+    return {
+        key: validate_answer(aspects[key], spec.kind, answer, is_single=is_single) for key, answer in choices.items()
+    }
 
 
 def list_missing(names: Sequence[str]) -> str:
@@ -111,13 +131,17 @@ def list_missing(names: Sequence[str]) -> str:
     return ", ".join(names) + (" is" if len(names) == 1 else " are")
 
 
-def validate_answer(aspect: AspectSpec, kind: RubricKind, answer: Answer) -> Answer:
+def validate_answer(aspect: AspectSpec, kind: RubricKind, answer: Answer, *, is_single: bool) -> Answer:
     if isinstance(answer, Choice):
         if kind == RubricKind.POINTWISE or answer not in aspect.choices:
             raise InputRefused(f"The rubric does not offer “{answer}” for {aspect.name}.")
         return answer
     if kind != RubricKind.POINTWISE:
         raise InputRefused(f"The rubric asks which response is better for {aspect.name}, not for scores.")
+    if isinstance(answer, SingleScore) != is_single:
+        raise InputRefused(f"Give {aspect.name} {'one score' if is_single else 'two scores, one for each response'}.")
+    if isinstance(answer, SingleScore):
+        return SingleScore(validate_score(aspect, answer.value))
     return ScorePair(validate_score(aspect, answer.left), validate_score(aspect, answer.right))
 
 
@@ -176,10 +200,14 @@ def build_verdict(review: Review, aspect: Aspect, stage: Stage, choice: Choice, 
     )
 
 
-def build_scores(review: Review, aspect: Aspect, stage: Stage, scores: ScorePair, texts: TextByAspect) -> list[Score]:
-    """Two score rows. Note and reason go on response A's row only, so that they are counted once."""
+def build_scores(
+    review: Review, aspect: Aspect, stage: Stage, scores: ScorePair | SingleScore, texts: TextByAspect
+) -> list[Score]:
+    """A score row for each response. Note and reason go on response A's row only, so that they are counted once."""
     columns = {"rater_id": review.rater_id, "aspect": aspect, "stage": stage, "review": review}
     comparison = review.comparison
+    if isinstance(scores, SingleScore):
+        return [Score(response_id=comparison.response_a_id, value=scores.value, **columns, **texts)]
     return [
         Score(response_id=comparison.response_a_id, value=scores.left, **columns, **texts),
         Score(response_id=comparison.response_b_id, value=scores.right, **columns),
@@ -218,9 +246,10 @@ def read_score_answers(review: Review) -> ReviewAnswers:
         notes[key] = notes.get(key) or note
         reasons[key] = reasons.get(key) or reason
     answers: dict[str, dict[str, Answer]] = {Stage.FIRST: {}, Stage.FINAL: {}}
-    sides = (review.comparison.response_a_id, review.comparison.response_b_id)
+    a, b = review.comparison.response_a_id, review.comparison.response_b_id
     for (stage, key), by_response in values.items():
-        answers[stage][key] = swap_answer(ScorePair(*(by_response[side] for side in sides)), ShownOrder(review.shown))
+        answer: Answer = SingleScore(by_response[a]) if a == b else ScorePair(by_response[a], by_response[b])
+        answers[stage][key] = swap_answer(answer, ShownOrder(review.shown))
     return ReviewAnswers(answers[Stage.FIRST], answers[Stage.FINAL], drop_empty_texts(notes), drop_empty_texts(reasons))
 
 
@@ -237,6 +266,8 @@ def build_field_values(choices: Answers, notes: TextByAspect, reasons: TextByAsp
     for key, answer in choices.items():
         if isinstance(answer, Choice):
             fields[f"choice_{key}"] = answer.value
+        elif isinstance(answer, SingleScore):
+            fields[f"score_{key}"] = format_number_field(answer.value)
         else:
             fields |= {
                 f"left_{key}": format_number_field(answer.left),

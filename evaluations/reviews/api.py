@@ -9,7 +9,7 @@ from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
 from evaluations.domain.roles import Scope
 from evaluations.models.judges import get_or_create_rater
-from evaluations.reviews.answers import Answer, Answers, ScorePair
+from evaluations.reviews.answers import Answer, Answers, ScorePair, SingleScore
 from evaluations.reviews.context import ReviewContext, get_own_span_or_404, load_review_context, require_reviewer
 from evaluations.reviews.drafts import read_draft
 from evaluations.reviews.forms import ChoicesForm
@@ -32,6 +32,8 @@ from evaluations.reviews.schemas import (
     ScorePairIn,
     ScorePairOut,
     SheetLineOut,
+    SingleScoreIn,
+    SingleScoreOut,
     SkipIn,
     SpanIn,
     SpanList,
@@ -133,10 +135,13 @@ def confirm_review(request: AuthenticatedRequest, slug: str, pk: int, body: Fina
 
 
 def read_sent_answers(body: FirstChoicesIn) -> Answers:
-    return {
-        key: ScorePair(answer.a, answer.b) if isinstance(answer, ScorePairIn) else answer
-        for key, answer in body.choices.items()
-    }
+    return {key: read_sent_answer(answer) for key, answer in body.choices.items()}
+
+
+def read_sent_answer(sent: Choice | ScorePairIn | SingleScoreIn) -> Answer:
+    if isinstance(sent, ScorePairIn):
+        return ScorePair(sent.a, sent.b)
+    return SingleScore(sent.score) if isinstance(sent, SingleScoreIn) else sent
 
 
 @operations.do(f"{REVIEW_PATH}/skip", Scope.REVIEW, ReviewOut)
@@ -187,7 +192,8 @@ def keep_review_as_is(request: AuthenticatedRequest, slug: str, pk: int, body: S
 def save_review_draft(request: ApiRequest, slug: str, pk: int, body: DraftIn) -> ReviewOut:
     """Save unsaved input. The page shows it in its fields, too."""
     context = load_step_context(request, slug, pk, body)
-    if unknown := sorted(body.fields.keys() - ChoicesForm(context.spec).fields.keys()):
+    known = ChoicesForm(context.spec, is_single=context.comparison.is_single).fields.keys()
+    if unknown := sorted(body.fields.keys() - known):
         raise InputRefused(f"There is no field “{unknown[0]}” on the page of this rubric. Nothing was stored.")
     create_or_save_draft(
         context.user,
@@ -264,7 +270,7 @@ def review_out(context: ReviewContext) -> ReviewOut:
         context=query.context,
         reference=query.reference,
         a=serialize_messages(sheet.left.messages),
-        b=serialize_messages(sheet.right.messages),
+        b=None if context.comparison.is_single else serialize_messages(sheet.right.messages),
         aspects=[sheet_line_out(line, is_pointwise=sheet.is_pointwise) for line in sheet.lines],
         note=review.note if review else "",
         judge_rationales=[rationale.text for rationale in sheet.judge.rationales] if sheet.judge else [],
@@ -291,7 +297,9 @@ def sheet_line_out(line: SheetLine, *, is_pointwise: bool) -> SheetLineOut:
     )
 
 
-def answer_out(answer: Answer | None) -> Choice | ScorePairOut | None:
+def answer_out(answer: Answer | None) -> Choice | ScorePairOut | SingleScoreOut | None:
+    if isinstance(answer, SingleScore):
+        return SingleScoreOut(score=answer.value)
     return ScorePairOut(a=answer.left, b=answer.right) if isinstance(answer, ScorePair) else answer
 
 

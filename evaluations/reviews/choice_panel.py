@@ -10,6 +10,7 @@ from evaluations.reviews.answers import (
     Answer,
     ScaleDisplay,
     ScorePair,
+    SingleScore,
     build_scale_display,
     format_number_field,
     get_choice_of_answer,
@@ -18,6 +19,7 @@ from evaluations.reviews.sheet import JudgeChoice, ReviewSheet, SheetLine
 
 CHOICE_LABELS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
 RESPONSE_SIDES = (("left", "A"), ("right", "B"))
+SINGLE_SIDE = (("left", ""),)  # of the only response
 FieldValues = Mapping[str, str]  # values by field name
 
 
@@ -40,7 +42,10 @@ class PanelOption:
 
 @dataclass(frozen=True)
 class PanelScale:
-    """The scale of one response for one aspect; without options its ``value`` is written into a field."""
+    """The scale of one response for one aspect; without options its ``value`` is written into a field.
+
+    ``letter``: empty where there is one response alone.
+    """
 
     side: str
     letter: str
@@ -88,21 +93,18 @@ class StoredAndEntered:
 def build_panel_rows(sheet: ReviewSheet, fields: FieldValues) -> Iterator[PanelRow]:
     for line in sheet.lines:
         key = line.aspect.key
-        is_inconsistent = line.judge is not None and line.judge.inconsistent
         reason = fields.get(f"reason_{key}", line.reason)
         yield PanelRow(
             line,
             [] if sheet.is_pointwise else build_options(line, fields),
-            build_scales(line, fields) if sheet.is_pointwise else [],
+            build_scales(line, fields, is_single=sheet.comparison.is_single) if sheet.is_pointwise else [],
             build_scale_display(line.aspect) if sheet.is_pointwise else None,
             fields.get(f"note_{key}", line.note),
             reason,
             describe_reason(reason),
             describe_answer(line.aspect, line.first),
             describe_answer(line.aspect, line.final),
-            CHOICE_LABELS[Choice.TIE]
-            if is_inconsistent
-            else label_choice(line.aspect, line.judge.choice if line.judge else None),
+            describe_judge_choice(line),
             describe_consistency(line.judge) if line.judge else "",
         )
 
@@ -116,7 +118,7 @@ def build_options(line: SheetLine, fields: FieldValues) -> list[PanelOption]:
     ]
 
 
-def build_scales(line: SheetLine, fields: FieldValues) -> list[PanelScale]:
+def build_scales(line: SheetLine, fields: FieldValues, *, is_single: bool) -> list[PanelScale]:
     """Build one scale for each response."""
     scale = build_scale_display(line.aspect)
     judge_scores = line.judge.scores if line.judge else None
@@ -125,12 +127,12 @@ def build_scales(line: SheetLine, fields: FieldValues) -> list[PanelScale]:
             scale,
             side,
             letter,
-            f"{side}_{line.aspect.key}",
+            f"{'score' if is_single else side}_{line.aspect.key}",
             (format_score_at(line.first, index), format_score_at(line.final, index)),
             format_score_at(judge_scores, index),
             fields,
         )
-        for index, (side, letter) in enumerate(RESPONSE_SIDES)
+        for index, (side, letter) in enumerate(SINGLE_SIDE if is_single else RESPONSE_SIDES)
     ]
 
 
@@ -146,13 +148,15 @@ def build_scale(
 
 
 def format_score_at(answer: Answer | None, index: int) -> str:
-    return format_number_field(answer[index]) if isinstance(answer, ScorePair) else ""
+    return format_number_field(answer[index]) if isinstance(answer, (ScorePair, SingleScore)) else ""
 
 
 def describe_answer(aspect: AspectSpec, answer: Answer | None) -> str:
     """The choice in words; for scores both of them with the choice that they make."""
     if answer is None:
         return ""
+    if isinstance(answer, SingleScore):
+        return format_number_field(answer.value)
     label = label_choice(aspect, get_choice_of_answer(aspect, answer))
     return (
         f"{format_number_field(answer.left)} to {format_number_field(answer.right)}: {label}"
@@ -166,6 +170,17 @@ def label_choice(aspect: AspectSpec, choice: Choice | None) -> str:
     if choice == Choice.TIE and aspect.offers_both_bad:
         return "Both good"
     return CHOICE_LABELS[choice] if choice else ""
+
+
+def describe_judge_choice(line: SheetLine) -> str:
+    """The judge's choice in words, or its score of the only response."""
+    if line.judge is None:
+        return ""
+    if line.judge.inconsistent:
+        return CHOICE_LABELS[Choice.TIE]
+    if isinstance(line.judge.scores, SingleScore):
+        return format_number_field(line.judge.scores.value)
+    return label_choice(line.aspect, line.judge.choice)
 
 
 def describe_consistency(judge: JudgeChoice) -> str:
@@ -211,6 +226,8 @@ def describe_entered(aspect: AspectSpec, fields: FieldValues) -> str:
     chosen = fields.get(f"choice_{aspect.key}", "")
     if chosen:
         return label_choice(aspect, Choice(chosen)) if chosen in tuple(Choice) else chosen
+    if single := fields.get(f"score_{aspect.key}", ""):
+        return single
     left, right = (fields.get(f"{side}_{aspect.key}", "") for side, _ in RESPONSE_SIDES)
     try:
         return describe_answer(aspect, ScorePair(float(left), float(right)))

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from evaluations.access import Action, require_evaluation, require_role
-from evaluations.domain.rubrics import AspectSpec, RubricSpec
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater, find_rater_of_user
@@ -19,6 +19,7 @@ from evaluations.models.queues import Queue
 from evaluations.models.rubrics import RubricVersion
 from evaluations.models.users import User
 from evaluations.models.verdicts import Review, Span
+from evaluations.reviews.forms import ChoicesForm
 from evaluations.reviews.queues.sql import list_open_queues, select_calibrations
 from evaluations.reviews.selectors import ReviewProgress, get_review_progress
 from evaluations.reviews.services import get_review_rubric
@@ -69,6 +70,10 @@ class ReviewContext:
         """The open calibrations."""
         queues = list_open_queues(self.rubric.pk) if self.open_queues is None else self.open_queues
         return select_calibrations(queues)
+
+    def read_choices_form(self) -> ChoicesForm:
+        """The answers that the page sent."""
+        return ChoicesForm(self.spec, self.request.POST, is_single=self.comparison.is_single)
 
     def get_progress(self) -> ReviewProgress:
         return self.progress or get_review_progress(self.evaluation, self.rater)
@@ -122,14 +127,15 @@ def build_review_context(
         comparison, review = find_comparison_with_texts(evaluation, pk, rubric, initial_rater)
     else:
         comparison = find_comparison(evaluation, pk)
-    if comparison is None:
+    spec = rubric.spec()
+    if comparison is None or (comparison.is_single and spec.kind != RubricKind.POINTWISE):
         raise Http404
     return ReviewContext(
         request,
         request.user,
         evaluation,
         rubric,
-        rubric.spec(),
+        spec,
         comparison,
         initial_rater,
         initial_review=review,

@@ -8,7 +8,7 @@ from evaluations.domain.choices import Choice
 from evaluations.domain.reviews import DIFFERENCE_REASON_TEXTS
 from evaluations.domain.rubrics import RubricKind, RubricSpec
 from evaluations.models.verdicts import Review
-from evaluations.reviews.answers import Answer, Answers, ScorePair
+from evaluations.reviews.answers import Answer, Answers, ScorePair, SingleScore
 
 MAX_NOTE_LENGTH = 10_000
 
@@ -36,16 +36,19 @@ class StepForm(forms.Form):
 
 
 class ChoicesForm(StepForm):
-    """A choice or two scores per aspect, as the person sees the two sides, and a note to each and to all."""
+    """A choice, two scores as the person sees the two sides, or one score per aspect, and a note to each and to all."""
 
     note = forms.CharField(required=False, max_length=MAX_NOTE_LENGTH)
 
-    def __init__(self, spec: RubricSpec, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, spec: RubricSpec, *args: Any, is_single: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.is_pointwise = spec.kind == RubricKind.POINTWISE
+        self.is_single = is_single
         self.keys = [aspect.key for aspect in spec.aspects]
         for aspect in spec.aspects:
-            if self.is_pointwise:
+            if is_single:
+                self.fields[f"score_{aspect.key}"] = forms.FloatField(required=False, label=f"score for {aspect.name}")
+            elif self.is_pointwise:
                 for side, letter in (("left", "A"), ("right", "B")):
                     label = f"score of {letter} for {aspect.name}"
                     self.fields[f"{side}_{aspect.key}"] = forms.FloatField(required=False, label=label)
@@ -65,6 +68,9 @@ class ChoicesForm(StepForm):
         return Choice(chosen) if (chosen := self.cleaned_data.get(f"choice_{key}")) else None
 
     def scores(self, key: str) -> Answer | None:
+        if self.is_single:
+            value = self.cleaned_data.get(f"score_{key}")
+            return None if value is None else SingleScore(value)
         left, right = (self.cleaned_data.get(f"{side}_{key}") for side in ("left", "right"))
         return None if left is None or right is None else ScorePair(left, right)
 

@@ -164,16 +164,16 @@ def build_panel_context(page: ReviewContext, sheet: ReviewSheet, unsaved: FieldV
     }
 
 
-def get_shown_names(page: ReviewContext, sheet: ReviewSheet) -> tuple[str, str] | None:
-    """The names of both candidates, left first, as soon as the evaluation reveals them to this reviewer."""
+def get_shown_names(page: ReviewContext, sheet: ReviewSheet) -> list[tuple[str, str]]:
+    """Letters and candidate names, left first, as soon as the evaluation reveals them to this reviewer."""
     review = sheet.review
     if sheet.stage == "choose" or (review is not None and review.selection_method == SelectionMethod.CALIBRATION):
-        return None
+        return []
     if page.evaluation.name_reveal != NameReveal.AFTER_SAVE and sheet.stage != "done":
-        return None
+        return []
     if not are_names_revealed(page.user, page.evaluation):
-        return None
-    return sheet.left.candidate.name, sheet.right.candidate.name
+        return []
+    return [(letter, response.candidate.name) for letter, response in sheet.sides]
 
 
 def build_texts_context(page: ReviewContext, sheet: ReviewSheet, html: Mapping[str, SafeString]) -> dict[str, object]:
@@ -183,7 +183,7 @@ def build_texts_context(page: ReviewContext, sheet: ReviewSheet, html: Mapping[s
         "calibration": get_calibration_progress(page.calibrations, page.rater, page.comparison),
         "guidelines_changed": get_unseen_guidelines_change(page.evaluation, page.rater),
         "texts": build_review_texts(sheet, html, get_own_spans(page.comparison, page.rater) if sheet.review else []),
-        "diff": diff_responses(sheet) if page.request.GET.get("diff") else None,
+        "diff": diff_responses(sheet) if page.request.GET.get("diff") and not page.comparison.is_single else None,
         "aspects": page.aspects,
     }
 

@@ -21,6 +21,12 @@ class ScorePairOut(Schema):
     b: float
 
 
+class SingleScoreOut(Schema):
+    """The score of the only response."""
+
+    score: float
+
+
 class ReviewProgressOut(Schema):
     total: int
     done: int
@@ -53,12 +59,12 @@ class ReviewSummaryOut(Schema):
 
 
 class JudgeChoiceOut(Schema):
-    choice: Choice
+    choice: Choice | None = Field(description="null where there is one response, which has a score alone")
     inconsistent: bool
     orders: int
     rationale: str
     remark: str
-    scores: ScorePairOut | None
+    scores: ScorePairOut | SingleScoreOut | None
 
 
 class SheetLineOut(Schema):
@@ -69,8 +75,8 @@ class SheetLineOut(Schema):
     definition: str
     choices: list[Choice] = Field(description="choices offered; empty for scores")
     scale: list[float | None] | None = Field(description="lowest, highest and step of the scores, if it has a scale")
-    first: Choice | ScorePairOut | None
-    final: Choice | ScorePairOut | None
+    first: Choice | ScorePairOut | SingleScoreOut | None
+    final: Choice | ScorePairOut | SingleScoreOut | None
     note: str
     reason: str
     judge: JudgeChoiceOut | None = Field(description="null until it is revealed to you")
@@ -106,7 +112,7 @@ class ReviewOut(Schema):
     context: str | None
     reference: str | None
     a: list[MessageOut]
-    b: list[MessageOut]
+    b: list[MessageOut] | None = Field(description="null where there is one response, to be scored by itself")
     aspects: list[SheetLineOut]
     note: str
     judge_rationales: list[str]
@@ -127,9 +133,14 @@ class ScorePairIn(StrictIn):
     b: ScoreValue
 
 
+class SingleScoreIn(StrictIn):
+    score: ScoreValue
+
+
 class FirstChoicesIn(StepIn):
-    choices: dict[AspectKey, Choice | ScorePairIn] = Field(
-        examples=[{"helpfulness": "A", "clarity": "tie"}], description="by aspect; two scores if it has a scale"
+    choices: dict[AspectKey, Choice | ScorePairIn | SingleScoreIn] = Field(
+        examples=[{"helpfulness": "A", "clarity": "tie"}],
+        description="by aspect; if it has a scale, a score for each response",
     )
     note: NoteText = ""
 

@@ -45,7 +45,7 @@ def build_review_progress(
 ) -> ReviewProgress:
     """The rater's progress; what is not counted is counted now."""
     is_known = stock is not None and stock.is_full
-    total = stock.items if stock and is_known else Comparison.objects.filter(evaluation=evaluation).count()
+    total = stock.items if stock and is_known else Comparison.reviewable.filter(evaluation=evaluation).count()
     done, skipped = own
     if done is None:
         reviews = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id)
@@ -94,6 +94,8 @@ def draw_bit(purpose: str, user: User, comparison: Comparison) -> bool:
 
 def get_order_shown(user: User, comparison: Comparison) -> ShownOrder:
     """The order in which this user sees the responses."""
+    if comparison.is_single:
+        return ShownOrder.AS_STORED
     return ShownOrder.SWAPPED if draw_bit("order", user, comparison) else ShownOrder.AS_STORED
 
 

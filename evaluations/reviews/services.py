@@ -196,7 +196,7 @@ def save_first_choices(
     """
     review = get_or_create_review(user, comparison, rater)
     spec = review.rubric_version.spec()
-    choices = validate_answers(spec, choices)
+    choices = validate_answers(spec, choices, is_single=comparison.is_single)
     if review.state in SAVED_REVIEW_STATES:
         stored_first = EnteredStep(read_answers(review, spec.kind).first, review.note)
         return accept_repeat_or_refuse(review, stored_first, EnteredStep(choices, note))
@@ -249,7 +249,7 @@ def save_final_choices(
     """Store the final choices, made in sight of the judge's. The first ones stay as they are."""
     review = get_or_create_review(user, comparison, rater)
     spec = review.rubric_version.spec()
-    choices = validate_answers(spec, choices)
+    choices = validate_answers(spec, choices, is_single=comparison.is_single)
     refuse_unknown_reasons(reasons)
     if review.state == ReviewState.FINAL:
         answers = read_answers(review, spec.kind)

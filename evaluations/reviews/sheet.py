@@ -21,6 +21,8 @@ from evaluations.reviews.answers import (
     Answer,
     ReviewAnswers,
     ScorePair,
+    SingleScore,
+    are_scores_equal,
     get_choice_of_answer,
     read_answers,
     swap_choice,
@@ -32,6 +34,7 @@ from evaluations.visibility import was_revealed
 
 # The columns of a judge's rater that decide which of its answers are choices.
 KIND_OF_JUDGE: Final = ("evaluation_id", "judge__kind", "judge__rubric_version__rubric__kind")
+ONLY_RESPONSE: Final = "this response"
 SWAPPABLE_ORDERS: Final = frozenset({ShownOrder.AS_STORED, ShownOrder.SWAPPED})
 
 
@@ -39,22 +42,23 @@ SWAPPABLE_ORDERS: Final = frozenset({ShownOrder.AS_STORED, ShownOrder.SWAPPED})
 class JudgeChoice:
     """``choice`` is as shown. ``orders``: the number of orders of the responses that the judge saw.
 
-    ``remark`` and ``scores`` are set if the choice was derived from the judge's scores.
+    ``remark`` and ``scores`` are set if the choice was derived from the judge's scores; of a single response there is
+    a score alone, and ``choice`` is None.
     """
 
-    choice: Choice
+    choice: Choice | None
     inconsistent: bool
     orders: int
     rationale: str
     remark: str = ""
-    scores: ScorePair | None = None
+    scores: ScorePair | SingleScore | None = None
 
 
 @dataclass(frozen=True)
 class JudgeRationale:
     """A judge's rationale. ``swapped``: its A is the reviewer's B.
 
-    ``about``: the letter, as shown, of the only response that it is about.
+    ``about``: the letter, as shown, of the only response that it is about, or ONLY_RESPONSE.
     """
 
     text: str
@@ -99,7 +103,9 @@ def get_judge_answer(
         )
         for key, choice in answered.items()
     }
-    choices |= {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in aspects}
+    choices |= {
+        key: build_derived_choice(scores, comparison, shown) for key, scores in derived.items() if key in aspects
+    }
     return JudgeAnswer(rater.judge, choices, collect_rationales(verdicts, shown)) if choices else None
 
 
@@ -137,18 +143,23 @@ def build_scored_answer(
     """The choices that the judge's scores of both responses make."""
     sides = (comparison.response_a_id, comparison.response_b_id)
     derived = derive_score_choices([rater], {comparison.pk: sides})[rater.pk].get(comparison.pk, {})
-    choices = {key: build_derived_choice(scores, shown) for key, scores in derived.items() if key in aspects}
+    choices = {
+        key: build_derived_choice(scores, comparison, shown) for key, scores in derived.items() if key in aspects
+    }
     if not choices:
         return None
     calls = Call.objects.filter(judge=judge, response__in=sides).exclude(rationale="").order_by("sample", "pk")
     as_seen = sides[::-1] if shown == ShownOrder.SWAPPED else sides
+    letters = (ONLY_RESPONSE,) if comparison.is_single else ("A", "B")
     rationales = [(as_seen.index(call.response_id or 0), call.rationale) for call in calls]
     return JudgeAnswer(
-        judge, choices, tuple(JudgeRationale(text, False, "AB"[side]) for side, text in sorted(rationales))
+        judge, choices, tuple(JudgeRationale(text, False, letters[side]) for side, text in sorted(rationales))
     )
 
 
-def build_derived_choice(derived: CompleteSideScores, shown: ShownOrder) -> JudgeChoice:
+def build_derived_choice(derived: CompleteSideScores, comparison: Comparison, shown: ShownOrder) -> JudgeChoice:
+    if comparison.is_single:
+        return JudgeChoice(None, False, 0, "", "", SingleScore(derived.score_a))
     stored = (derived.score_a, derived.score_b)
     scores = ScorePair(*(stored[::-1] if shown == ShownOrder.SWAPPED else stored))
     remark = f"{scores.left:.10g} to {scores.right:.10g}, {derived.rule.remark}"
@@ -192,8 +203,12 @@ class SheetLine:
 
     @property
     def differs(self) -> bool:
-        """Whether the judge chose otherwise than the person at first."""
-        return self.judge is not None and self.first is not None and self.judge.choice != self.first_choice
+        """Whether the judge chose or scored otherwise than the person at first."""
+        if self.judge is None or self.first is None:
+            return False
+        if isinstance(self.first, SingleScore) and isinstance(self.judge.scores, SingleScore):
+            return not are_scores_equal(self.aspect, self.first, self.judge.scores)
+        return self.judge.choice != self.first_choice
 
 
 @dataclass(frozen=True)
@@ -220,6 +235,11 @@ class ReviewSheet:
     @property
     def right(self) -> Response:
         return self.comparison.response_a if self.is_swapped else self.comparison.response_b
+
+    @property
+    def sides(self) -> tuple[tuple[str, Response], ...]:
+        """The letter and the response of each side, in the order shown; one without a letter if it is single."""
+        return (("", self.left),) if self.comparison.is_single else (("A", self.left), ("B", self.right))
 
     @property
     def stage(self) -> Literal["choose", "confirm", "done"]:

@@ -30,7 +30,10 @@ LONG_HISTORY_CHARACTERS: Final = 1_500
 
 @dataclass(frozen=True)
 class ResponseTexts:
-    """One response as shown. ``turns`` omits those that both responses begin with."""
+    """One response as shown. ``turns`` omits those that both responses begin with.
+
+    ``letter``: empty where there is one response alone.
+    """
 
     letter: str
     turns: tuple[Turn, ...]
@@ -40,7 +43,11 @@ class ResponseTexts:
 
     @property
     def key(self) -> str:
-        return self.letter.lower()
+        return self.letter.lower() or "a"
+
+    @property
+    def name(self) -> str:
+        return self.letter or "the response"
 
     @property
     def is_huge(self) -> bool:
@@ -49,12 +56,12 @@ class ResponseTexts:
 
 @dataclass(frozen=True)
 class ReviewTexts:
-    """``earlier``: the turns before the last question, which both responses share."""
+    """``earlier``: the turns before the last question, which both responses share. ``sides``: one or two."""
 
     earlier: tuple[Turn, ...]
     last_question: tuple[Turn, ...]
     earlier_characters: int
-    sides: tuple[ResponseTexts, ResponseTexts]
+    sides: tuple[ResponseTexts, ...]
     context: SafeString
     reference: SafeString
     guidelines: SafeString
@@ -75,7 +82,8 @@ class ReviewTexts:
 def build_review_texts(sheet: ReviewSheet, html: RenderedTexts, spans: Sequence[Span]) -> ReviewTexts:
     """All texts of the page. ``html`` has every text of the comparison, and the guidelines."""
     query = sheet.comparison.query
-    shared = count_shared_turns(sheet.left.messages, sheet.right.messages)
+    # A single response keeps its own turns: what the prompt ends with is the last question.
+    shared = 0 if sheet.comparison.is_single else count_shared_turns(sheet.left.messages, sheet.right.messages)
     history = [*query.messages, *sheet.left.messages[:shared]]
     last = max((index for index, turn in enumerate(history) if turn["role"] == "user"), default=0)
     other_texts = (query.context or "", query.reference or "", sheet.comparison.evaluation.guidelines)
@@ -85,10 +93,7 @@ def build_review_texts(sheet: ReviewSheet, html: RenderedTexts, spans: Sequence[
         earlier=turns[:last],
         last_question=turns[last:],
         earlier_characters=sum(map(len, get_contents(history[:last]))),
-        sides=(
-            build_response_texts("A", sheet.left, shared, html, spans),
-            build_response_texts("B", sheet.right, shared, html, spans),
-        ),
+        sides=tuple(build_response_texts(letter, side, shared, html, spans) for letter, side in sheet.sides),
         context=context,
         reference=reference,
         guidelines=guidelines,
@@ -135,6 +140,8 @@ class ResponseDiff:
 
 
 def diff_responses(sheet: ReviewSheet) -> ResponseDiff:
+    if sheet.comparison.is_single:
+        return ResponseDiff(refusal="There is only one response here.")
     shared = count_shared_turns(sheet.left.messages, sheet.right.messages)
     left, right = sheet.left.messages[shared:], sheet.right.messages[shared:]
     try:

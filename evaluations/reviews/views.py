@@ -21,7 +21,7 @@ from evaluations.models.verdicts import Review, Span
 from evaluations.rendered_texts import render_texts
 from evaluations.reviews.context import ReviewContext, build_review_context, get_own_span_or_404, require_reviewer
 from evaluations.reviews.drafts import DraftChangedElsewhere, read_draft
-from evaluations.reviews.forms import ChoicesForm, DraftForm, SkipForm, SpanCommentForm, SpanForm, StepForm
+from evaluations.reviews.forms import DraftForm, SkipForm, SpanCommentForm, SpanForm, StepForm
 from evaluations.reviews.page import (
     clean_or_refuse_step,
     clean_step,
@@ -163,7 +163,7 @@ def review_diff(page: ReviewContext) -> HttpResponse:
 @with_review_page
 def review_save(page: ReviewContext) -> HttpResponse:
     """Save the first choices, then show the judge's, or the next comparison if there are none."""
-    form = ChoicesForm(page.spec, page.request.POST)
+    form = page.read_choices_form()
     try:
         step = clean_step(page, form)
         saved = save_first_choices(
@@ -185,7 +185,7 @@ def review_save(page: ReviewContext) -> HttpResponse:
 @with_review_page
 def review_confirm(page: ReviewContext) -> HttpResponse:
     """Save the final choices, made with the judge's in view."""
-    form = ChoicesForm(page.spec, page.request.POST)
+    form = page.read_choices_form()
     try:
         step = clean_step(page, form)
         saved = save_final_choices(
@@ -228,7 +228,7 @@ def review_skip(page: ReviewContext) -> HttpResponse:
 @with_review_page
 def review_undo(page: ReviewContext) -> HttpResponse:
     """Undo the last step; its choices, or the fields that are sent, fill the form."""
-    form = ChoicesForm(page.spec, page.request.POST)
+    form = page.read_choices_form()
     try:
         step = clean_step(page, StepForm(page.request.POST))
         undo_last_step(
@@ -277,7 +277,7 @@ def render_panel(page: ReviewContext) -> HttpResponse:
 def save_entered_draft(page: ReviewContext) -> HttpResponse:
     try:
         step = clean_step(page, DraftForm(page.request.POST))
-        form = ChoicesForm(page.spec, page.request.POST)
+        form = page.read_choices_form()
         clean_or_refuse_step(form)
         review = create_or_save_draft(
             page.user,

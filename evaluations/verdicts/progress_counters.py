@@ -87,7 +87,7 @@ def count_directly(evaluations: Collection[int]) -> dict[int, ProgressCounts]:
     """Count all comparisons of these evaluations, which takes seconds for a hundred thousand."""
     judged, reviewed = (Count("pk", filter=has_verdict_of_kind(kind)) for kind in (RaterKind.JUDGE, RaterKind.HUMAN))
     found: dict[int, dict[str, Any]] = {pk: {} for pk in evaluations}
-    rows = Comparison.objects.filter(evaluation__in=evaluations).order_by("evaluation").values_list("evaluation")
+    rows = Comparison.reviewable.filter(evaluation__in=evaluations).order_by("evaluation").values_list("evaluation")
     for pk, *numbers in rows.annotate(number=Count("pk"), judged=judged, reviewed=reviewed):
         found[pk] = dict(zip(("comparisons", "judged", "reviewed"), numbers, strict=True))
     queries = Query.objects.filter(evaluation__in=evaluations).order_by().values_list("evaluation")
@@ -104,7 +104,7 @@ def read_comparisons(comparisons: Collection[int]) -> dict[int, tuple[int, Progr
 
     By ids, in a few statements: for conditions on each comparison PostgreSQL reads all verdicts.
     """
-    present = filter_by_values(Comparison.objects.order_by(), "id", comparisons)
+    present = filter_by_values(Comparison.reviewable.order_by(), "id", comparisons)
     rows = list(present.values_list("pk", "evaluation_id", "response_a_id", "response_b_id"))
     kinds = read_kinds({evaluation for _, evaluation, _, _ in rows})
     responses = {response for _, _, *sides in rows for response in sides}
@@ -255,14 +255,17 @@ def get_last_counts(evaluation: int, row: ReadCounters) -> ProgressCounts:
     """The last counts of an evaluation that is being counted; on another basis with what it holds now."""
     if row.holds:
         return replace(row.counts, is_counting=True)
-    queries, comparisons = (rows.objects.filter(evaluation=evaluation).count() for rows in (Query, Comparison))
+    queries = Query.objects.filter(evaluation=evaluation).count()
+    comparisons = Comparison.reviewable.filter(evaluation=evaluation).count()
     return replace(row.counts, queries=queries, comparisons=comparisons, is_counting=True)
 
 
 def is_small(evaluation: int, row: ReadCounters) -> bool:
     if row.holds:
         return row.counts.comparisons <= MAX_COUNTED_DIRECTLY
-    return Comparison.objects.filter(evaluation=evaluation)[: MAX_COUNTED_DIRECTLY + 1].count() <= MAX_COUNTED_DIRECTLY
+    return (
+        Comparison.reviewable.filter(evaluation=evaluation)[: MAX_COUNTED_DIRECTLY + 1].count() <= MAX_COUNTED_DIRECTLY
+    )
 
 
 def measure_uncounted(evaluations: Collection[int]) -> "dict[int, Counter[str]]":
@@ -282,7 +285,7 @@ def find_comparisons(subjects: Collection[Subject]) -> set[int]:
     found = {comparison for comparison, _ in subjects if comparison}
     responses = {response for _, response in subjects if response}
     for side in ("response_a_id", "response_b_id") if responses else ():
-        found.update(filter_by_values(Comparison.objects.order_by(), side, responses).values_list("pk", flat=True))
+        found.update(filter_by_values(Comparison.reviewable.order_by(), side, responses).values_list("pk", flat=True))
     return found
 
 

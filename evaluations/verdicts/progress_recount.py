@@ -78,7 +78,8 @@ def end_recount(evaluation: int) -> bool:
     """Let the counters hold, with the numbers of queries and comparisons; False if the basis changed meanwhile."""
     with transaction.atomic():
         counters = lock_counters(evaluation)
-        queries, comparisons = (rows.objects.filter(evaluation=evaluation).count() for rows in (Query, Comparison))
+        queries = Query.objects.filter(evaluation=evaluation).count()
+        comparisons = Comparison.reviewable.filter(evaluation=evaluation).count()
         if read_bases(Evaluation.objects.filter(pk=evaluation))[evaluation] != counters.next_basis:
             return False
         ProgressCounters.objects.filter(pk=evaluation).update(
@@ -101,7 +102,7 @@ def iterate_comparisons(evaluation: int, after: int) -> Iterator[Sequence[int]]:
     """The comparisons after this one, a few at a time, and those that are counted but were deleted."""
     limit = rows_per_transaction()
     while True:
-        present = Comparison.objects.filter(evaluation=evaluation, pk__gt=after).order_by("pk")
+        present = Comparison.reviewable.filter(evaluation=evaluation, pk__gt=after).order_by("pk")
         counted = ComparisonProgress.objects.filter(evaluation=evaluation, pk__gt=after).order_by("pk")
         ids = {pk for rows in (present, counted) for pk in rows.values_list("pk", flat=True)[:limit]}
         if not ids:

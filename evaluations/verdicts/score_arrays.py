@@ -12,6 +12,7 @@ from evaluations.domain.choices import PACKED_ORDERS, ScoreRule, Stage
 from evaluations.domain.judges import CallState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import ComparisonOrigin
 from evaluations.models.comparisons import Comparison
 from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
@@ -181,11 +182,24 @@ def read_reviewed_score_rows(
     comparisons: QuerySet[Comparison], place: Mapping[int, int], ids: IntArray
 ) -> StructuredRows:
     """A row for each first score of a saved review of one of these comparisons by one of these raters."""
+    rows = read_review_rows(place, Q(review__comparison__in=comparisons.order_by().values("pk")))
+    return rows[np.isin(rows["comparison"], ids)]
+
+
+def read_single_score_rows(place: Mapping[int, int], sides: ResponseSides) -> StructuredRows:
+    """As `read_reviewed_score_rows`, of single comparisons: ``comparison`` is the place of the response."""
+    rows = read_review_rows(place, Q(review__comparison__origin=ComparisonOrigin.SINGLE), "response_id")
+    rows["comparison"], known = sides.known(rows["comparison"])
+    return rows[known]
+
+
+def read_review_rows(place: Mapping[int, int], among: Q, subject: str = "review__comparison_id") -> StructuredRows:
+    """A row for each first score of a saved review by one of these raters; ``subject`` stands for the comparison."""
     scores = Score.objects.filter(
+        among,
         rater__in=list(place),
         stage=Stage.FIRST.value,
         review__state__in=[state.value for state in SAVED_REVIEW_STATES],
-        review__comparison__in=comparisons.order_by().values("pk"),
     )
     side = Case(
         When(response=F("review__comparison__response_a"), then=Value(0)), default=Value(1), output_field=IntegerField()
@@ -194,7 +208,7 @@ def read_reviewed_score_rows(
     columns = scores.order_by("pk").values_list(
         "review_id",
         "rater_id",
-        "review__comparison_id",
+        subject,
         "aspect_id",
         "review__rubric_version_id",
         side,
@@ -205,8 +219,7 @@ def read_reviewed_score_rows(
         "value",
     )
     dated = ((*row[:-2], count_days_since_epoch(row[-2]), row[-1]) for row in columns.iterator(chunk_size=10_000))
-    rows = np.fromiter(dated, dtype=REVIEWED_SCORE_ROW)
-    return rows[np.isin(rows["comparison"], ids)]
+    return np.fromiter(dated, dtype=REVIEWED_SCORE_ROW)
 
 
 def pair_reviewed_scores(

@@ -37,7 +37,7 @@ def choose_by_scores(aspect: AspectSpec, score_a: float | None, score_b: float |
 
 
 def comparison_response_ids(comparison_ids: Collection[int]) -> dict[int, tuple[int, int]]:
-    rows = Comparison.objects.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
+    rows = Comparison.with_singles.filter(pk__in=comparison_ids).values_list("pk", "response_a_id", "response_b_id")
     return {pk: (a, b) for pk, a, b in rows}
 
 

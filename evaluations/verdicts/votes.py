@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from evaluations.domain.choices import Choice, LabelSource, Stage
 from evaluations.domain.roles import RaterKind
+from evaluations.domain.texts import ComparisonOrigin
 from evaluations.domain.vote_rules import (
     CURRENT_VOTES,
     LABEL_VOTES,
@@ -18,7 +19,7 @@ from evaluations.domain.vote_rules import (
     find_vote_holder,
 )
 from evaluations.models.bulk import insert_many, update_many
-from evaluations.models.comparisons import Comparison
+from evaluations.models.comparisons import IS_SINGLE, Comparison
 from evaluations.models.compiled_select import CompiledSelect
 from evaluations.models.verdicts import Adjudication, Label, Review, Score, Verdict
 from evaluations.models.vote_holders import admitted, was_drawn
@@ -44,8 +45,8 @@ def count_votes(comparison_ids: Sequence[int]) -> VotesBySubject:
     """How often people finally made each choice, in two queries, or a few more where responses have scores."""
     votes: dict[VoteSubject, Counter[Choice]] = defaultdict(Counter)
     candidates = [*read_chosen_votes(comparison_ids)]
-    if SCORED_COMPARISONS.read(comparison_ids):
-        candidates += [*read_scored_votes(comparison_ids), *read_imported_votes(comparison_ids)]
+    if scored := [pk for (pk,) in SCORED_PAIRS.read(comparison_ids)]:
+        candidates += [*read_scored_votes(scored), *read_imported_votes(scored)]
     for vote in keep_one_vote_each(candidates):
         votes[vote.comparison, vote.aspect][vote.choice] += 1
     return votes
@@ -77,9 +78,10 @@ def select_chosen_votes() -> "QuerySet[Verdict, Any]":
 
 # Run at every save: each is put together once.
 CHOSEN_VOTES: Final = CompiledSelect("comparison_id", select_chosen_votes)
-SCORED_COMPARISONS: Final = CompiledSelect(
+SCORED_PAIRS: Final = CompiledSelect(
     "id",
     lambda: Comparison.all_rows.filter(
+        ~IS_SINGLE,
         Exists(Score.all_rows.filter(response=OuterRef("response_a"))),
     ).values_list("pk"),
 )
@@ -172,14 +174,16 @@ def read_repeated_reviews(comparison_ids: Collection[int]) -> Mapping[int, tuple
 
 
 def read_review_aspects(review_ids: Collection[int]) -> list[tuple[int, int]]:
-    """(review id, aspect id) for each aspect that a review has a choice on, or a score of both responses."""
+    """(review id, aspect id) for each aspect that a review has a choice on, or a score of every response."""
     if not review_ids:
         return []
     first = {"review__in": review_ids, "stage": Stage.FIRST}
     chosen = Verdict.objects.filter(**first).values_list("review_id", "aspect_id")
     scored = Score.objects.filter(**first).order_by().values_list("review_id", "aspect_id")
-    both = scored.annotate(responses=Count("response")).filter(responses=RESPONSES_PER_COMPARISON)
-    pairs = (*chosen, *((review, aspect) for review, aspect, _ in both))
+    is_single = Q(review__comparison__origin=ComparisonOrigin.SINGLE)
+    counted = scored.annotate(responses=Count("response"))
+    complete = counted.filter(Q(responses=RESPONSES_PER_COMPARISON) | is_single)
+    pairs = (*chosen, *((review, aspect) for review, aspect, _ in complete))
     return [(review, aspect) for review, aspect in pairs if review is not None]
 
 

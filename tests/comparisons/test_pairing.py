@@ -6,12 +6,11 @@ import pytest
 
 from evaluations.comparisons.pairing.selectors import (
     build_comparison,
-    draw_random_order,
     pair_responses,
 )
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.pairing import Pairing, parse_pairing
-from evaluations.models.comparisons import Candidate, Query, Response
+from evaluations.models.comparisons import Candidate, Query, Response, draw_random_order
 from evaluations.models.evaluations import Evaluation
 
 

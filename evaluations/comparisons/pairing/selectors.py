@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import random
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,16 +15,11 @@ from evaluations.domain.choices import Choice, Stage
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.groups import group_values
 from evaluations.domain.pairing import Pairing, PairingWay
-from evaluations.models.comparisons import Candidate, Comparison, Query, Response
+from evaluations.models.comparisons import Candidate, Comparison, Query, Response, draw_random_order
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.imports import finished_imports
 from evaluations.models.rubrics import RubricAspect
 from evaluations.models.verdicts import Score, Verdict
-
-
-def draw_random_order() -> int:
-    """A random number that orders comparisons for review."""
-    return random.getrandbits(63)
 
 
 def build_comparison(query: Query, first: Response, second: Response, **columns: object) -> Comparison:

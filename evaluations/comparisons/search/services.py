@@ -15,7 +15,7 @@ from evaluations.domain.texts import Message, messages_to_text
 from evaluations.jobs.claims import end_claim
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
 from evaluations.jobs.queue import enqueue_job
-from evaluations.models.comparisons import Comparison
+from evaluations.models.comparisons import IS_SINGLE, Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.free_space import has_room_for_rows
 from evaluations.models.imports import Import
@@ -83,7 +83,7 @@ def is_index_behind(evaluation: Evaluation) -> bool:
 def index_import(claim: JobClaim) -> bool:
     """Read texts of an import for a while; the job's position is the last comparison that can be found."""
     importing = Import.objects.get(pk=claim.job.subject)
-    is_done = read_texts(claim, Comparison.all_rows.filter(source_import=importing))
+    is_done = read_texts(claim, Comparison.all_rows.filter(source_import=importing).exclude(IS_SINGLE))
     if is_done and importing.rows_stored >= REFRESH_AFTER_ROWS:
         refresh_search_statistics()
     return is_done
@@ -93,7 +93,7 @@ def index_evaluation(claim: JobClaim) -> bool:
     """Index all comparisons of an evaluation up to the job's total."""
     is_shown = Q(source_import__isnull=True) | Q(source_import__state=ImportState.DONE)
     rows = Comparison.all_rows.filter(is_shown, evaluation=claim.job.subject, pk__lte=claim.job.total)
-    is_done = read_texts(claim, rows)
+    is_done = read_texts(claim, rows.exclude(IS_SINGLE))
     if is_done:
         refresh_search_statistics()
     return is_done

@@ -1,4 +1,4 @@
-"""The items of the default queue: one for each comparison and rubric version."""
+"""The items of the default queue: one for each comparison and rubric version that it can be reviewed by."""
 
 from typing import Final
 
@@ -17,6 +17,7 @@ from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Assignment, DefaultQueue, QueueItem, QueueProgress
 from evaluations.models.transactions import pause_after_transaction
+from evaluations.reviews.queues.single_comparisons import update_single_comparisons
 from evaluations.reviews.queues.sql import (
     INSERT_MISSING_ITEMS,
     SELECT_UNASSIGNED_REVIEWS,
@@ -61,6 +62,7 @@ def fill_default_queue(evaluation: Evaluation, claim: JobClaim | None = None) ->
     default_queue = get_evaluation_default_queue(evaluation)
     if default_queue is None:
         return 0
+    update_single_comparisons(evaluation, claim)
     comparisons = Comparison.all_rows.filter(evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
     counts = {
         "imports": evaluation.imports.filter(state=ImportState.DONE).count(),
@@ -112,14 +114,14 @@ def insert_missing_items(default_queue: DefaultQueue, evaluation: Evaluation, af
     existing = QueueItem.objects.filter(
         rubric_version=version, comparison__gt=after, comparison__lte=upto, comparison__evaluation=evaluation
     )
-    comparisons = Comparison.objects.filter(evaluation=evaluation, pk__gt=after, pk__lte=upto)
+    comparisons = Comparison.reviewable.filter(evaluation=evaluation, pk__gt=after, pk__lte=upto)
     if existing.count() >= comparisons.count():
         return 0
     with pause_after_transaction(), transaction.atomic():
         wanted = lock_default_queue(default_queue).wanted
         now = connection.ops.adapt_datetimefield_value(timezone.now())
         with connection.cursor() as cursor:
-            cursor.execute(INSERT_MISSING_ITEMS, [now, version, wanted, *range_of_ids, version])
+            cursor.execute(INSERT_MISSING_ITEMS, [now, version, wanted, *range_of_ids, version, version])
             number_created = int(cursor.rowcount)
         undrawn = QueueItem.objects.filter(rubric_version=version, drawn=False).order_by("position")
         first = undrawn.values_list("position", flat=True).first()
@@ -156,7 +158,7 @@ def get_or_create_item(version_id: int, comparison: Comparison) -> QueueItem:
     if existing is not None:
         return existing
     default_queue = get_or_create_default_queue(version_id, comparison.evaluation.reviews_wanted)
-    position = Comparison.objects.values_list("random_order", flat=True).get(pk=comparison.pk)
+    position = Comparison.reviewable.values_list("random_order", flat=True).get(pk=comparison.pk)
     with transaction.atomic():
         default_queue = lock_default_queue(default_queue)
         move_progress_back(version_id, position)

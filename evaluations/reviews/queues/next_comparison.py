@@ -137,7 +137,7 @@ def reserve_next_comparison(
     if evaluation.review_rubric_id is None:
         return None
     if rater is None:
-        comparisons = Comparison.objects.filter(evaluation=evaluation).order_by("random_order", "pk")
+        comparisons = Comparison.reviewable.filter(evaluation=evaluation).order_by("random_order", "pk")
         return comparisons.values_list("pk", flat=True).first()
     ensure_queue_is_filled(evaluation, stock=stock)
     request = NextRequest(evaluation, rater, evaluation.review_rubric_id, frozenset(exclude))

@@ -271,7 +271,7 @@ class ReviewerWork:
 def get_default_queue_status(evaluation: Evaluation) -> DefaultQueueStatus:
     """The default queue's progress; comparisons without an item count as wanted."""
     version = evaluation.review_rubric_id
-    comparisons = Comparison.objects.filter(evaluation=evaluation).count()
+    comparisons = Comparison.reviewable.filter(evaluation=evaluation).count()
     items = QueueItem.objects.filter(rubric_version=version, comparison__evaluation=evaluation)
     totals = items.aggregate(
         known=Count("pk"), drawn=Count("pk", filter=Q(drawn=True)), wanted=Coalesce(Sum("wanted"), 0)

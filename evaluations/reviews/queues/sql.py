@@ -54,6 +54,9 @@ INSERT INTO evaluations_queueitem (created_at, rubric_version_id, comparison_id,
 SELECT %s, %s, c.id, c.random_order, %s, 0, FALSE
 FROM evaluations_comparison c LEFT JOIN evaluations_import i ON i.id = c.source_import_id
 WHERE c.evaluation_id = %s AND c.id > %s AND c.id <= %s AND (c.source_import_id IS NULL OR i.state = 'done')
+  AND (c.origin <> 'single' OR EXISTS (
+    SELECT 1 FROM evaluations_rubricversion v JOIN evaluations_rubric r ON r.id = v.rubric_id
+    WHERE v.id = %s AND r.kind = 'pointwise'))
   AND NOT EXISTS (SELECT 1 FROM evaluations_queueitem q WHERE q.rubric_version_id = %s AND q.comparison_id = c.id)
 """
 

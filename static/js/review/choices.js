@@ -1,6 +1,6 @@
 // The current aspect and the choices made on it by key.
 
-import { WIDE_SCREEN, announce, find, panel, pluralize, scrollIntoView, stage } from "./page.js";
+import { WIDE_SCREEN, announce, find, isSingle, panel, pluralize, scrollIntoView, stage } from "./page.js";
 import { preference } from "./preferences.js";
 import { isReveal } from "./reveal.js";
 
@@ -30,7 +30,7 @@ export const focusAspectNumber = (number) => {
 
 const announceChoice = (control) => {
   const { name } = control.closest(".aspect").dataset;
-  announce(`${name}${control.dataset.side ? `, ${sideLetter(control.dataset.side)}` : ""}: ${labelOf(control)}`);
+  announce(`${name}${control.dataset.side && !isSingle() ? `, ${sideLetter(control.dataset.side)}` : ""}: ${labelOf(control)}`);
 };
 
 const labelOf = (control) => control.nextElementSibling?.textContent.trim() || control.value;
@@ -71,6 +71,7 @@ let side = "left";
 const markSide = () => panel()?.setAttribute("data-current-side", side);
 
 export const selectSide = (chosenSide) => {
+  if (isSingle()) return;
   side = chosenSide;
   markSide();
   announce(`${current()?.dataset.name}, ${sideLetter(side)}`);
@@ -78,13 +79,13 @@ export const selectSide = (chosenSide) => {
 
 const controlsOfSide = (aspect, which) => [...aspect.querySelectorAll(`[data-side="${which}"]`)];
 
-// A digit scores A, then B, then the next aspect.
+// A digit scores A, then B, then the next aspect; a single response has no B.
 export const score = (digit) => {
   const controls = controlsOfSide(current(), side);
   const radio = controls.find((control) => control.type === "radio" && Number(control.value) === digit);
   if (!radio) return enterScore(controls.find((control) => control.type !== "radio"), digit);
   check(radio);
-  if (side === "left") selectSide("right");
+  if (side === "left" && !isSingle()) selectSide("right");
   else {
     side = "left";
     moveBy(1);

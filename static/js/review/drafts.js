@@ -1,7 +1,7 @@
 // Saves input as a draft on the server while it is entered, and in this browser until the server has it.
 
 import { DONE, LOST, REFUSED, SIGNED_OUT, errorMessage } from "./requests.js";
-import { comparison, find, rubric, tab, version } from "./page.js";
+import { comparison, find, isSingle, rubric, tab, version } from "./page.js";
 import * as outbox from "./outbox.js";
 import { activeMilliseconds } from "./time_on_task.js";
 
@@ -33,7 +33,7 @@ const describeField = (name, value) => {
   const isMatch = (field) => field.name === name && (field.type !== "radio" || field.value === value);
   const control = [...(form()?.elements ?? [])].find(isMatch);
   const aspect = control?.closest(".aspect")?.dataset.name;
-  const side = { left: " of A", right: " of B" }[control?.dataset.side] ?? "";
+  const side = isSingle() ? "" : { left: " of A", right: " of B" }[control?.dataset.side] ?? "";
   const label = control?.type === "radio"
     ? control.nextElementSibling?.textContent.trim()
     : [...(control?.options ?? [])].find((option) => option.value === value)?.text;

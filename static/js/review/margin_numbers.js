@@ -7,7 +7,8 @@ let numbers = [];
 const createButton = (item, number, goTo) => {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "annotation-number", textContent: number });
-  button.ariaLabel = `Annotation ${number} in ${item.closest(".side").querySelector(".letter").textContent}`;
+  const letter = item.closest(".side").querySelector(".letter")?.textContent ?? "the response";
+  button.ariaLabel = `Annotation ${number} in ${letter}`;
   button.title = item.querySelector(".annotation-comment")?.textContent ?? "";
   button.addEventListener("click", () => goTo(item));
   item.closest(".side").querySelector(".original-text").after(button);

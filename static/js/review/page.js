@@ -5,6 +5,7 @@ export const find = (selector, root = document) => root.querySelector(selector);
 // Data that stays while comparisons change: data-person, data-evaluation, data-next-url, …
 export const pageData = () => find("#review-page").dataset;
 export const comparison = () => find("#comparison")?.dataset.comparison;
+export const isSingle = () => !find("#side-b"); // one response, without letters
 export const panel = () => find("#panel");
 export const stage = () => panel()?.dataset.stage;
 export const rubric = (root = document) => find("#choices [name=rubric]", root)?.value;
