@@ -71,15 +71,15 @@ RulesByVersion = Mapping[tuple[int | None, int], ScoreRule]
 
 
 def iterate_score_rows(
-    comparisons: "QuerySet[Comparison]", participants: Participants, counts: ExportCounts
+    comparisons: "QuerySet[Comparison]", alone: "QuerySet[Response]", participants: Participants, counts: ExportCounts
 ) -> Iterator[tuple[str, ExportedScore]]:
-    """The cluster of each row and the row, for each distinct response of the comparisons.
+    """The cluster of each row and the row, for each distinct response of the comparisons, and each of ``alone``.
 
     A person who scored a response in several comparisons gave it several scores: they are its samples here.
     """
     rules = score_rules_by_version(participants.evaluation, list(participants.aspects))
     aspects = find_scored_aspects(participants)
-    for chunk in iterate_response_chunks(comparisons):
+    for chunk in iterate_response_chunks(comparisons, alone):
         ids = [response.pk for response in chunk]
         scores, failures = read_listed_scores(ids, participants), read_failed_score_calls(ids, participants)
         reviewed = {
@@ -98,10 +98,13 @@ def iterate_score_rows(
                 )
 
 
-def iterate_response_chunks(comparisons: "QuerySet[Comparison]") -> Iterator[list[ListedResponse]]:
+def iterate_response_chunks(
+    comparisons: "QuerySet[Comparison]", alone: "QuerySet[Response]"
+) -> Iterator[list[ListedResponse]]:
     first = comparisons.order_by().filter(response_a=OuterRef("pk"))
     second = comparisons.order_by().filter(response_b=OuterRef("pk"))
-    responses = Response.objects.filter(Q(Exists(first)) | Q(Exists(second))).order_by("pk")
+    chosen = Q(Exists(first)) | Q(Exists(second)) | Q(pk__in=alone.order_by().values("pk"))
+    responses = Response.objects.filter(chosen).order_by("pk")
     after = 0
     while chunk := list(responses.filter(pk__gt=after).values_list(*RESPONSE_NAME_COLUMNS)[:CHUNK_ROWS]):
         yield [ListedResponse._make(row) for row in chunk]

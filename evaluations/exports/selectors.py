@@ -9,7 +9,12 @@ from django.db.models import QuerySet
 from evaluations.domain.json_values import JsonDict
 from evaluations.exports.first_row import FirstLine
 from evaluations.exports.options import ExportRequest, complete_request, get_export_format
-from evaluations.exports.writer import filter_export_comparisons, load_export_participants, read_export_rows
+from evaluations.exports.writer import (
+    count_export_subjects,
+    filter_export_comparisons,
+    load_export_participants,
+    read_export_rows,
+)
 from evaluations.formats.export_format import ExportRow, ExportTally
 from evaluations.formats.export_formats import EXPORT_FORMATS
 from evaluations.models.comparisons import Comparison
@@ -81,7 +86,8 @@ def preview_export(
     if first_row:
         reveal_comparisons(user, evaluation, list(find_shown_comparisons(chosen, shown)))
     excluded = list_exclusion_reasons(written_as, tally.excluded)
-    return ExportPreview(chosen.count(), tally, is_whole, excluded, first_row)
+    number = count_export_subjects(evaluation, export_format.needs, chosen, request)
+    return ExportPreview(number, tally, is_whole, excluded, first_row)
 
 
 def find_shown_comparisons(comparisons: "QuerySet[Comparison]", row: ExportRow) -> "QuerySet[Comparison]":

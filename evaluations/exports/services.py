@@ -34,7 +34,7 @@ from evaluations.exports.options import (
 )
 from evaluations.exports.writer import (
     ExportHandedOver,
-    filter_export_comparisons,
+    count_export_subjects,
     stream_export,
 )
 from evaluations.jobs.kinds import JobClaim, JobKind, register_job_kind
@@ -86,7 +86,8 @@ def start_export(
     assert request.policy is not None
     if export_format.is_backup:
         refuse_if_busy(evaluation)
-    chosen = filter_export_comparisons(evaluation, Comparison.objects.filter(evaluation=evaluation), request)
+    everything = Comparison.objects.filter(evaluation=evaluation)
+    number = count_export_subjects(evaluation, export_format.needs, everything, request)
     export = Export.objects.create(
         evaluation=evaluation,
         user=user,
@@ -99,7 +100,7 @@ def start_export(
         in_background=in_background,
     )
     if in_background:
-        expected = None if export_format.is_backup else chosen.count()
+        expected = None if export_format.is_backup else number
         enqueue_job(EXPORT_JOB, export.pk, evaluation=evaluation, total=expected)
     else:
         start_claimed_job(SENT_EXPORT_JOB, export.pk, evaluation=evaluation)
@@ -119,7 +120,8 @@ def needs_background(
     """Whether the export is so long that a worker must write it."""
     if get_export_format(written_as).is_backup:
         return True
-    return filter_export_comparisons(evaluation, comparisons, request).count() > settings.EXPORT_SENT_ROWS
+    needs = get_export_format(written_as).needs
+    return count_export_subjects(evaluation, needs, comparisons, request) > settings.EXPORT_SENT_ROWS
 
 
 LEASE: Final = timedelta(minutes=2)

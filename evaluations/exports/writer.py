@@ -1,7 +1,7 @@
 """The writer of an export's file, which sends the file while it stores it."""
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -16,8 +16,10 @@ from django.db.models.functions import Now
 from evaluations.audit.events import record_event
 from evaluations.backups.selectors import BACKUP_TABLES, BACKUP_VERSION, iterate_backup_files
 from evaluations.domain.disk_space import DiskFull, is_no_space_left
+from evaluations.domain.errors import InputRefused
 from evaluations.domain.files import ExportState
 from evaluations.domain.jobs import SENT_EXPORT_JOB, JobState
+from evaluations.domain.reports import ReportRules
 from evaluations.exports.comparison_rows import iterate_full_rows, iterate_labelled_rows
 from evaluations.exports.failures import remove_file
 from evaluations.exports.manifest import (
@@ -36,11 +38,17 @@ from evaluations.formats.exported_rows import LabelledRow
 from evaluations.jobs.claims import end_claim, find_own_claim
 from evaluations.jobs.kinds import JobClaim, LeaseLost
 from evaluations.models.comparison_filter import apply_comparison_filter
-from evaluations.models.comparisons import Comparison
+from evaluations.models.comparisons import Comparison, Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.exports import Export
 from evaluations.models.free_space import require_room
-from evaluations.models.selection import build_part_lookup, filter_by_split_part, filter_by_values
+from evaluations.models.selection import (
+    build_part_lookup,
+    describe_no_match,
+    filter_by_pairs,
+    filter_by_split_part,
+    select_single_responses,
+)
 from evaluations.models.transactions import PROCESS_STOPPING
 
 Item = TypeVar("Item")
@@ -48,12 +56,6 @@ BLOCK_BYTES: Final = 64 * 1024
 BYTES_BETWEEN_LOOKS: Final = 16 * 1024 * 1024  # at the free space
 FLUSH_SECONDS: Final = 0.25
 DOWNLOAD_ABORTED: Final = "It was interrupted: the download was stopped, or the disk is full."
-LONG_FORM_ROWS: Final[
-    Mapping[RowKind, Callable[["QuerySet[Comparison]", Participants, ExportTally], Iterator[tuple[str, ExportRow]]]]
-] = {
-    RowKind.VERDICTS: iterate_verdict_rows,
-    RowKind.SCORES: iterate_score_rows,
-}
 
 
 class ExportHandedOver(Exception):
@@ -202,8 +204,8 @@ def read_export_rows(
 ) -> Iterator[ExportRow]:
     """The exported rows, counted as they pass, each with its part of the split if there is one."""
     part_of = build_part_lookup(participants.evaluation, request.split) if request.split else None
-    if needs in LONG_FORM_ROWS:
-        for cluster, long_row in LONG_FORM_ROWS[needs](comparisons, participants, tally):
+    if needs in (RowKind.VERDICTS, RowKind.SCORES):
+        for cluster, long_row in iterate_long_rows(needs, comparisons, participants, request, tally):
             yield {**long_row, "split": part_of(cluster).value} if part_of else long_row
         return
     read = iterate_labelled_rows if needs == RowKind.LABELS else iterate_full_rows
@@ -219,12 +221,45 @@ def read_export_rows(
         yield row
 
 
+def iterate_long_rows(
+    needs: RowKind,
+    comparisons: "QuerySet[Comparison]",
+    participants: Participants,
+    request: ExportRequest,
+    tally: ExportTally,
+) -> "Iterator[tuple[str, ExportRow]]":
+    if needs == RowKind.VERDICTS:
+        return iterate_verdict_rows(comparisons, participants, tally)
+    return iterate_score_rows(
+        comparisons, select_export_responses(participants.evaluation, request), participants, tally
+    )
+
+
+def select_export_responses(evaluation: Evaluation, request: ExportRequest) -> "QuerySet[Response]":
+    """The responses whose scores are exported even if they are in no comparison. A saved filter is of comparisons."""
+    responses = select_single_responses(evaluation, ReportRules(where=request.where, saved_filter=request.saved_filter))
+    if request.part and request.split:
+        responses = filter_by_split_part(responses, evaluation, request.split, request.part)
+    return responses
+
+
+def count_export_subjects(
+    evaluation: Evaluation, needs: RowKind, comparisons: "QuerySet[Comparison]", request: ExportRequest
+) -> int:
+    """How many comparisons the export is about; of scores how many responses, if no saved filter chooses among them."""
+    if needs == RowKind.SCORES and request.saved_filter is None:
+        return select_export_responses(evaluation, request).count()
+    return filter_export_comparisons(evaluation, comparisons, request).count()
+
+
 def filter_export_comparisons(
     evaluation: Evaluation, comparisons: "QuerySet[Comparison]", request: ExportRequest
 ) -> "QuerySet[Comparison]":
     if request.saved_filter:
         comparisons = apply_comparison_filter(comparisons, evaluation, request.saved_filter.comparison_filter)
-    comparisons = filter_by_values(comparisons, request.where)
+    comparisons = filter_by_pairs(comparisons, request.where)
+    if request.where and not comparisons.exists() and not select_export_responses(evaluation, request).exists():
+        raise InputRefused(describe_no_match(request.where))
     if request.part and request.split:
         comparisons = filter_by_split_part(comparisons, evaluation, request.split, request.part)
     return comparisons

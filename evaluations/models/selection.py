@@ -154,15 +154,8 @@ def filter_by_rules(
     return filter_by_pairs(comparisons, rules.where)
 
 
-def filter_by_values(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
-    """The comparisons with all of these values. Keys that are not columns are looked up in the metadata."""
-    matching = filter_by_pairs(comparisons, where)
-    if where and not matching.exists():
-        raise InputRefused(describe_no_match(where))
-    return matching
-
-
 def filter_by_pairs(comparisons: QuerySet[Comparison], where: Sequence[tuple[str, str]]) -> QuerySet[Comparison]:
+    """The comparisons with all of these values. Keys that are not columns are looked up in the metadata."""
     for key, value in where:
         comparisons = filter_by_pair(comparisons, key, value)
     return comparisons

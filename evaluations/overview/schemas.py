@@ -33,7 +33,8 @@ class EvaluationIn(StrictIn):
 class EvaluationProgressOut(Schema):
     """Progress of each step."""
 
-    comparisons: int
+    comparisons: int = Field(description="What there is to review, single responses included")
+    single_responses: int = Field(description="Of these, the responses that reviewers score by themselves")
     judged: int
     reviewed: int
     reviews: int

@@ -12,7 +12,7 @@ from evaluations.domain.choices import LabelSource
 from evaluations.domain.files import ExportState, ImportState
 from evaluations.domain.judges import ACTIVE_RUN_STATES, FAILURE_STATES, JudgeKind
 from evaluations.domain.roles import Role
-from evaluations.models.comparisons import Candidate
+from evaluations.models.comparisons import IS_SINGLE, Candidate, Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.exports import Export
 from evaluations.models.imports import Import
@@ -44,7 +44,7 @@ class NextStep(StrEnum):
 class EvaluationProgress:
     """Counts of one evaluation.
 
-    ``judged`` and ``reviewed`` count the comparisons with a verdict, or scores of both responses, by any judge or any
+    ``comparisons``: what is to be reviewed, ``single_responses`` of these are scored by themselves. ``judged`` and ``reviewed`` count the comparisons with a verdict, or scores of both responses, by any judge or any
     reviewer; archived judges do not count. ``scored``: whether any response has a score. ``reviews`` counts the reviews
     saved by the current rubric version; ``wanted`` of these are wanted for each comparison. ``is_counting``: these
     are those of the last count, and what has changed since is being counted.
@@ -54,6 +54,7 @@ class EvaluationProgress:
     candidates: int = 0
     people: int = 0
     comparisons: int = 0
+    single_responses: int = 0
     judged: int = 0
     reviewed: int = 0
     reviews: int = 0
@@ -70,6 +71,16 @@ class EvaluationProgress:
     failed_calls: int = 0
     exports: int = 0
     open_disagreements: int = 0
+
+    @property
+    def pairs(self) -> int:
+        """The comparisons of two responses."""
+        return max(self.comparisons - self.single_responses, 0)
+
+    @property
+    def subject(self) -> str:
+        """What each review is about."""
+        return "response" if self.single_responses and not self.pairs else "comparison"
 
     @property
     def reviews_total(self) -> int:
@@ -112,7 +123,7 @@ class EvaluationProgress:
             return NextStep.REVIEW
         if resolves and self.open_disagreements:
             return NextStep.RESOLVE
-        if exports and self.reviewed and not self.exports:
+        if exports and self.reviewed and self.pairs and not self.exports:
             return NextStep.EXPORT
         return NextStep.REPORT if self.has_report else NextStep.WAIT
 
@@ -157,6 +168,7 @@ def count_rows(ids: Sequence[int], user: User) -> Iterator[tuple[int, str, int]]
         "candidates": (Candidate.objects.filter(evaluation__in=ids), "evaluation"),
         "people": (Membership.objects.filter(evaluation__in=ids), "evaluation"),
         "reviewed_by_me": (saved_reviews().filter(rater__user=user, rater__evaluation__in=ids), "rater__evaluation"),
+        "single_responses": (Comparison.reviewable.filter(IS_SINGLE, evaluation__in=ids), "evaluation"),
         "scored": (Evaluation.objects.filter(Exists(of_evaluation), pk__in=ids), "pk"),
         "active_runs": (Run.objects.filter(evaluation__in=ids, state__in=ACTIVE_RUN_STATES), "evaluation"),
         "failed_calls": (failed, "judge__evaluation"),

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from evaluations.domain.choices import ShownOrder
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.judges import ReplyShape
-from evaluations.domain.rubrics import RubricKind, RubricSpec
+from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricSpec
 from evaluations.judge_prompts.page_boilerplate import Boilerplate, find_boilerplate, remove_boilerplate
 from evaluations.judge_prompts.pasted_prompts import (
     PastedPrompt,
@@ -22,6 +23,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Judge
 from evaluations.replies.reply_format import wants_text, wants_two_steps
 from evaluations.rubrics.selectors import missing_placeholder_warnings, use_known_aspect_names
+from evaluations.verdicts.score_choices import list_imported_aspects
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,26 @@ def clean_document(document: str) -> str:
 def apply_placeholder_fields(evaluation: Evaluation, draft: PromptDraft, fields: Mapping[str, str]) -> RubricSpec:
     """The rubric with the chosen placeholder fields, and with the evaluation's aspect names."""
     return use_known_aspect_names(evaluation, guess_rubric(draft.prompt, fields))
+
+
+MAX_WHOLE_STEPS: Final = 10  # an imported scale between whole numbers with at most so many steps offers these
+
+
+def draft_first_version(evaluation: Evaluation, kind: RubricKind) -> RubricSpec:
+    """What the editor of a new rubric starts with; scores by the aspects of imported scores, if there are any."""
+    if kind == RubricKind.PAIRWISE:
+        return RubricSpec(kind, "", (AspectSpec("overall", "Overall", ""),), ("overall",))
+    imported = [row for row in list_imported_aspects(evaluation) if not row.lower_is_better]
+    aspects = tuple(
+        AspectSpec(row.aspect.key, row.aspect.name, "", **guess_scale(row.scale_min, row.scale_max)) for row in imported
+    ) or (AspectSpec("overall", "Overall", "", **guess_scale(1.0, 5.0)),)
+    return RubricSpec(kind, "", aspects, tuple(aspect.key for aspect in aspects))
+
+
+def guess_scale(low: float | None, high: float | None) -> dict[str, float | None]:
+    is_whole = low is not None and high is not None and low.is_integer() and high.is_integer()
+    step = 1.0 if low is not None and high is not None and is_whole and high - low <= MAX_WHOLE_STEPS else None
+    return {"scale_min": low, "scale_max": high, "scale_step": step}
 
 
 def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:

@@ -1,7 +1,6 @@
 """The pages of rubrics."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from django import forms
@@ -13,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluations.access import Action, require_evaluation
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.rubrics import CURRENT_LAYOUT, AspectSpec, RubricKind, RubricOrigin, RubricSpec
-from evaluations.evaluation_settings.selectors import get_rubric_change_impact
+from evaluations.domain.rubrics import CURRENT_LAYOUT, RubricKind, RubricOrigin, RubricSpec
+from evaluations.evaluation_settings.selectors import get_rubric_change_impact, list_review_rubrics
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.rubrics import Rubric, RubricVersion
 from evaluations.rubrics.drafts import (
@@ -23,6 +22,7 @@ from evaluations.rubrics.drafts import (
     apply_placeholder_fields,
     clean_document,
     document_boilerplate,
+    draft_first_version,
     find_prompt_drafts,
     preview_rubric,
 )
@@ -136,6 +136,7 @@ def rubric(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
         "examples": describe_examples(spec),
         "judges": list(version.judges.current().order_by("name")),
         "can_be_continued": shown_rubric.is_editable,
+        "can_be_used": list_review_rubrics(evaluation).filter(pk=version.pk).exists(),
         "warnings": missing_placeholder_warnings(evaluation, spec),
         "offers_overall": version == versions[0] and get_spec_with_overall(version) is not None,
         "has_newer_text": version == versions[0] and get_current_builtin(version) is not None,
@@ -210,12 +211,12 @@ FIRST_VERSION_TEMPLATE = "rubric_write/rubric_write.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_write(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """The editor of a first version; ``kind`` is pairwise or pointwise."""
+    """The editor of a first version; ``kind`` is pairwise or pointwise. Scores start with the aspects of imported ones."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     kind = parse_rubric_kind((request.POST if request.method == "POST" else request.GET).get("kind", ""))
     if request.method != "POST":
-        return open_first_version(request, evaluation, make_blank_rubric(kind))
+        return open_first_version(request, evaluation, draft_first_version(evaluation, kind))
     # Steps of the editor do not require the name.
     about = RubricNameForm(initial=request.POST.dict()) if "step" in request.POST else RubricNameForm(request.POST)
 
@@ -248,13 +249,6 @@ def open_first_version(
 def first_version_context(evaluation: Evaluation, kind: RubricKind, about: RubricNameForm) -> dict[str, object]:
     action = reverse("rubric_write", args=[evaluation.slug])
     return {"evaluation": evaluation, "kind": kind, "about": about, "action": action}
-
-
-def make_blank_rubric(kind: RubricKind) -> RubricSpec:
-    aspect = AspectSpec("overall", "Overall", "")
-    if kind == RubricKind.POINTWISE:
-        aspect = replace(aspect, scale_min=1.0, scale_max=5.0, scale_step=1.0)
-    return RubricSpec(kind, "", (aspect,), (aspect.key,))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
