@@ -230,9 +230,8 @@ def iterate_long_rows(
 ) -> "Iterator[tuple[str, ExportRow]]":
     if needs == RowKind.VERDICTS:
         return iterate_verdict_rows(comparisons, participants, tally)
-    return iterate_score_rows(
-        comparisons, select_export_responses(participants.evaluation, request), participants, tally
-    )
+    alone = select_export_responses(participants.evaluation, request)
+    return iterate_score_rows(comparisons, alone, participants, tally)
 
 
 def select_export_responses(evaluation: Evaluation, request: ExportRequest) -> "QuerySet[Response]":

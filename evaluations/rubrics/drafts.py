@@ -1,7 +1,7 @@
 """The draft of a rubric, with a preview of its prompt."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluations.domain.choices import ShownOrder
@@ -86,15 +86,16 @@ def draft_first_version(evaluation: Evaluation, kind: RubricKind) -> RubricSpec:
         return RubricSpec(kind, "", (AspectSpec("overall", "Overall", ""),), ("overall",))
     imported = [row for row in list_imported_aspects(evaluation) if not row.lower_is_better]
     aspects = tuple(
-        AspectSpec(row.aspect.key, row.aspect.name, "", **guess_scale(row.scale_min, row.scale_max)) for row in imported
-    ) or (AspectSpec("overall", "Overall", "", **guess_scale(1.0, 5.0)),)
+        add_scale(AspectSpec(row.aspect.key, row.aspect.name, ""), row.scale_min, row.scale_max) for row in imported
+    ) or (add_scale(AspectSpec("overall", "Overall", ""), 1.0, 5.0),)
     return RubricSpec(kind, "", aspects, tuple(aspect.key for aspect in aspects))
 
 
-def guess_scale(low: float | None, high: float | None) -> dict[str, float | None]:
-    is_whole = low is not None and high is not None and low.is_integer() and high.is_integer()
-    step = 1.0 if low is not None and high is not None and is_whole and high - low <= MAX_WHOLE_STEPS else None
-    return {"scale_min": low, "scale_max": high, "scale_step": step}
+def add_scale(aspect: AspectSpec, low: float | None, high: float | None) -> AspectSpec:
+    """The aspect with this scale, in whole numbers where its ends are whole and near each other."""
+    is_short = low is not None and high is not None and high - low <= MAX_WHOLE_STEPS
+    is_whole = is_short and all(end is not None and end.is_integer() for end in (low, high))
+    return replace(aspect, scale_min=low, scale_max=high, scale_step=1.0 if is_whole else None)
 
 
 def preview_rubric(evaluation: Evaluation, spec: RubricSpec) -> RubricPreview:

@@ -211,7 +211,7 @@ FIRST_VERSION_TEMPLATE = "rubric_write/rubric_write.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rubric_write(request: AuthenticatedRequest, slug: str) -> HttpResponse:
-    """The editor of a first version; ``kind`` is pairwise or pointwise. Scores start with the aspects of imported ones."""
+    """The editor of a first version; ``kind`` is pairwise or pointwise."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     kind = parse_rubric_kind((request.POST if request.method == "POST" else request.GET).get("kind", ""))
