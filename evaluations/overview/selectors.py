@@ -45,9 +45,10 @@ class EvaluationProgress:
     """Counts of one evaluation.
 
     ``comparisons``: what is to be reviewed; ``single_responses`` of these are scored by themselves. ``judged`` and
-    ``reviewed`` count those with a verdict, or a score of every response, by any judge or any reviewer; archived judges do not count. ``scored``: whether any response has a score. ``reviews`` counts the reviews
-    saved by the current rubric version; ``wanted`` of these are wanted for each comparison. ``is_counting``: these
-    are those of the last count, and what has changed since is being counted.
+    ``reviewed`` count those with a verdict, or a score of every response, by any judge or any reviewer; archived
+    judges do not count. ``scored``: whether any response has a score. ``reviews`` counts the reviews saved by the
+    current rubric version; ``wanted`` of these are wanted for each comparison. ``is_counting``: these are those of the
+    last count, and what has changed since is being counted.
     """
 
     queries: int = 0
