@@ -19,7 +19,7 @@ from evaluations.reviews.sheet import JudgeChoice, ReviewSheet, SheetLine
 
 CHOICE_LABELS: Mapping[Choice, str] = {Choice.A: "A", Choice.TIE: "Tie", Choice.BOTH_BAD: "Both bad", Choice.B: "B"}
 RESPONSE_SIDES = (("left", "A"), ("right", "B"))
-SINGLE_SIDE = (("left", ""),)  # of the only response
+SINGLE_SIDE = (("single", ""),)  # of the only response
 FieldValues = Mapping[str, str]  # values by field name
 
 
@@ -184,7 +184,7 @@ def describe_judge_choice(line: SheetLine) -> str:
 
 
 def describe_consistency(judge: JudgeChoice) -> str:
-    if judge.remark:
+    if judge.remark or judge.choice is None:
         return judge.remark
     if judge.inconsistent:
         return "flips with order (counted as tie)"

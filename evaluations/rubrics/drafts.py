@@ -77,6 +77,7 @@ def apply_placeholder_fields(evaluation: Evaluation, draft: PromptDraft, fields:
     return use_known_aspect_names(evaluation, guess_rubric(draft.prompt, fields))
 
 
+IMPORTED_ASPECTS_INSTRUCTIONS: Final = "Read the prompt and the response. Score the response on each aspect."
 MAX_WHOLE_STEPS: Final = 10  # an imported scale between whole numbers with at most so many steps offers these
 
 
@@ -88,7 +89,8 @@ def draft_first_version(evaluation: Evaluation, kind: RubricKind) -> RubricSpec:
     aspects = tuple(
         add_scale(AspectSpec(row.aspect.key, row.aspect.name, ""), row.scale_min, row.scale_max) for row in imported
     ) or (add_scale(AspectSpec("overall", "Overall", ""), 1.0, 5.0),)
-    return RubricSpec(kind, "", aspects, tuple(aspect.key for aspect in aspects))
+    instructions = IMPORTED_ASPECTS_INSTRUCTIONS if imported else ""
+    return RubricSpec(kind, instructions, aspects, tuple(aspect.key for aspect in aspects))
 
 
 def add_scale(aspect: AspectSpec, low: float | None, high: float | None) -> AspectSpec:

@@ -208,10 +208,11 @@ def test_the_whole_way_works_with_plain_forms(study: Evaluation, browser: Client
     )
     assert "Judge <b>2</b>" in revealed
     assert "disagrees" in revealed
+    assert "one order" not in revealed
     assert "Rationale for this response" in " ".join(revealed.split())
     assert "Too short." in revealed
     assert "alpha" in revealed
-    assert re.search(r'name="score_clarity" value="4" data-side="left" required checked', revealed)
+    assert re.search(r'name="score_clarity" value="4" data-side="single" required checked', revealed)
     final = {"version": "1", "score_clarity": "3", "reason_clarity": "my_mistake"}
     html_of(browser.post(review_url("review_confirm", single), final, follow=True))
     review = Review.objects.get()

@@ -81,7 +81,7 @@ const controlsOfSide = (aspect, which) => [...aspect.querySelectorAll(`[data-sid
 
 // A digit scores A, then B, then the next aspect; a single response has no B.
 export const score = (digit) => {
-  const controls = controlsOfSide(current(), side);
+  const controls = controlsOfSide(current(), isSingle() ? "single" : side);
   const radio = controls.find((control) => control.type === "radio" && Number(control.value) === digit);
   if (!radio) return enterScore(controls.find((control) => control.type !== "radio"), digit);
   check(radio);
