@@ -47,6 +47,7 @@ from tests.factories.imports import continue_undo, import_rows, score_row
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
 from tests.factories.review_page import get_review_page, review_url
 from tests.factories.verdicts import make_judge_score, make_scoring_judge
+from tests.helpers.api_client import ApiClient
 from tests.helpers.page_text import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
@@ -276,6 +277,26 @@ def test_pages_of_comparisons_show_no_single_responses(study: Evaluation, owner_
     overview = " ".join(html_of(owner_signed_in.get(reverse("evaluation", args=[study.slug]))).split())
     assert '<dt>Single responses</dt><dd class="number">3</dd>' in overview
     assert "Reviews per response" in overview
+
+
+def test_the_api_shows_one_response_and_takes_one_score(study: Evaluation, asking: ApiClient) -> None:
+    scorer = make_scoring_judge(study, aspect="clarity")
+    change_evaluation(study, {"shown_judge": scorer.judge}, user=None)
+    for single in list_singles(study):
+        make_judge_score(scorer, single.response_a, 2, aspect="clarity")
+    pk = asking.get("/evaluations/study/review/next").json()["comparison"]
+    path = f"/evaluations/study/review/{pk}"
+    review = asking.get(path).json()
+    assert (review["b"], review["a"][0]["role"]) == (None, "assistant")
+    draft = {"version": 0, "fields": {"score_clarity": "4"}}
+    assert asking("PUT", f"{path}/draft", draft).json()["draft"]["fields"] == {"score_clarity": "4"}
+    refused = asking.post(f"{path}/save", {"version": 0, "choices": {"clarity": {"a": 4, "b": 2}}})
+    assert refused.status_code == 422
+    saved = asking.post(f"{path}/save", {"version": 0, "choices": {"clarity": {"score": 4}}}).json()
+    aspect, *_ = saved["aspects"]
+    assert (aspect["first"], aspect["judge"]["scores"], aspect["judge"]["choice"]) == ({"score": 4}, {"score": 2}, None)
+    assert saved["stage"] == "confirm"
+    assert asking.get(f"{path}/diff").json() == {"a": [], "b": [], "refusal": "There is only one response here."}
 
 
 # ---- counters and access ---------------------------------------------------------------------
