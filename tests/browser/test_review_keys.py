@@ -1,5 +1,6 @@
 """A shift by keyboard alone, and who does not want single keys."""
 
+import json
 import secrets
 from pathlib import Path
 
@@ -187,3 +188,30 @@ def test_without_single_keys_characters_act_with_alt_only(review_page: Page, stu
     review_page.keyboard.press("Alt+?")
     expect(review_page.locator("#keys")).to_be_visible()
     expect(review_page.locator("#keys")).to_contain_text("press letters, digits, and ? together with Alt")
+
+
+def test_one_response_is_scored_with_one_key(
+    product: Product, tmp_path: Path, browser: Browser, new_page: NewPage
+) -> None:
+    """The summary rating asks for one score from 1 to 5."""
+    file = tmp_path / "responses.jsonl"
+    rows = [{"query_id": f"q{n}", "query": "Sum up.", "candidate": "alpha", "response": f"Sum {n}."} for n in range(3)]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    study = Study(product, f"study-{secrets.token_hex(4)}", tmp_path)
+    product.manage("create_evaluation", study.slug, "--name", "Summaries", "--rubric", "summary-rating")
+    product.manage("import_comparisons", study.slug, str(file), "--format", "responses")
+    page = new_page(storage_state=study.person(browser))
+    page.goto(study.address)
+    first = shown(page)
+    expect(page.locator("#comparison .side")).to_have_count(1)
+    page.keyboard.press("b")  # there is no other side
+    page.keyboard.press("4")
+    assert checked(page) == ["4"]
+    expect(page.locator("#status")).to_have_text("Overall: 4")
+    page.keyboard.press("d")  # nor a word diff
+    page.keyboard.press("Enter")
+    expect_other_than(page, first)
+    expect(page.locator("#progress")).to_contain_text("1 of 3")
+    page.keyboard.press("u")
+    expect(page.locator("#comparison")).to_have_attribute("data-comparison", first)
+    assert checked(page) == ["4"]
