@@ -41,7 +41,16 @@ def make_long_text_pages() -> list[str]:
         "duplicates",
         "comparisons",
     )
-    return [f"/e/filled/{page}" for page in pages]
+    scored = make_evaluation_of_single_responses(owner)
+    return [*(f"/e/filled/{page}" for page in pages), f"/e/{scored}", f"/e/{scored}/review"]
+
+
+def make_evaluation_of_single_responses(owner: User) -> str:
+    """The URL name of an evaluation whose responses are in no pair and are scored one at a time."""
+    evaluation = create_evaluation(slug="scored", name="Scored", owner=owner, by=None, rubric="summary-rating")
+    row = {"query_id": "q1", "query": f"Sum {'so ' * 80}up.", "candidate": "m" * 90, "response": f"{'word' * 80} end."}
+    import_rows(evaluation, row, format="responses")
+    return evaluation.slug
 
 
 def make_webhook_with_log(evaluation: Evaluation, owner: User) -> int:
