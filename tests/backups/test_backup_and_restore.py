@@ -29,6 +29,8 @@ from evaluations.domain.files import ImportState
 from evaluations.domain.imports import ImportRequest
 from evaluations.domain.judges import BatchState, RunState
 from evaluations.domain.reports import ReportRules
+from evaluations.domain.roles import Role
+from evaluations.evaluation_settings.services import change_evaluation
 from evaluations.exports.services import start_export
 from evaluations.exports.writer import stream_export
 from evaluations.imports.lifecycle import continue_import
@@ -36,14 +38,20 @@ from evaluations.imports.preview import preview_file
 from evaluations.imports.services import start_storing
 from evaluations.judges.endpoints.grants import grant_endpoint, is_granted
 from evaluations.judges.runs.services import start_run
+from evaluations.models.comparisons import Comparison
 from evaluations.models.evaluations import Evaluation, Event
 from evaluations.models.imports import Import
 from evaluations.models.judges import Endpoint, Price
 from evaluations.models.runs import Batch, Call, Run
 from evaluations.models.users import User
 from evaluations.reports.selectors import get_full_report
-from tests.factories.evaluations import make_comparison, make_evaluation
+from evaluations.reviews.answers import SingleScore
+from evaluations.reviews.queues.items import ensure_queue_is_filled
+from evaluations.reviews.services import save_first_choices
+from evaluations.rubrics.services import create_builtin_rubric
+from tests.factories.evaluations import make_comparison, make_evaluation, make_member
 from tests.factories.full_evaluation import make_full_evaluation
+from tests.factories.imports import import_rows
 from tests.factories.verdicts import ALL_A, ALL_B, ALL_TIE, make_judge_rater, make_judge_verdicts, make_review
 from tests.helpers.running_product import ROOT, environment_for
 
@@ -172,6 +180,22 @@ def test_what_comparisons_repeat_of_their_responses_is_that_of_the_copy() -> Non
         assert one.candidate_b == one.response_b.candidate_id
         assert one.category == one.query.category == "é"
     assert restored.candidates.filter(pk=restored.comparisons.all()[0].candidate_a).exists()
+
+
+def test_reviews_of_single_responses_come_back() -> None:
+    evaluation = make_evaluation(slug="study")
+    row = {"query_id": "q1", "query": "Why?", "candidate": "alpha", "response": "Because."}
+    import_rows(evaluation, row, format="responses")
+    version = create_builtin_rubric(evaluation, builtin="summary-rating", user=None)
+    change_evaluation(evaluation, {"review_rubric": version}, user=None)
+    ensure_queue_is_filled(evaluation)
+    reviewer = make_member(evaluation, Role.REVIEWER)
+    save_first_choices(reviewer, Comparison.reviewable.get(), choices={"overall": SingleScore(4)}, version=0)
+    restored = restored_from(backup_of(evaluation)).evaluation
+    single = Comparison.reviewable.get(evaluation=restored)
+    assert single.is_single
+    assert single.response_a.query.evaluation == restored
+    assert {score.value for score in single.reviews.get().scores.all()} == {4.0}
 
 
 def test_the_uploaded_file_comes_along() -> None:
