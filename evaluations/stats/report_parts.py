@@ -196,7 +196,7 @@ def wins_part(material: AspectMaterial, study: StudyMaterial, rules: ReportRules
         max(aspects, 1) * max(study.judges, len(material.answering), 1) * max(len(study.matches.compared_candidates), 1)
     )
     judges = {judge.name: (judge.consolidated.choice, judge.selected) for judge in material.answering}
-    return estimate_wins(reviewed, study.lengths, judges, claims=claims)
+    return estimate_wins(reviewed, material.people, study.lengths, judges, claims=claims)
 
 
 def judge_alt_tests(material: AspectMaterial, study: StudyMaterial) -> dict[str, AltTest]:

@@ -10,6 +10,8 @@ from evaluations.stats.judge_verdicts import JudgeCoverage, judge_coverage
 from evaluations.stats.length_control import LengthControlled, LengthDifferences, control_for_length
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches, restrict_to_judged
 from evaluations.stats.ranking import Ranking, rank_candidates
+from evaluations.stats.vote_shares import PairVotes, count_votes_by_pair
+from evaluations.stats.votes import Votes
 from evaluations.stats.win_rates import NOT_REVIEWED, WinRates, estimate_win_rates, mean_estimate
 
 
@@ -26,9 +28,13 @@ class JudgeWins:
 
 @dataclass(frozen=True)
 class Wins:
-    """``people``: the win rate of each candidate as people alone have it. ``at_equal_length``: by their votes."""
+    """``people``: the win rate of each candidate as people alone have it. ``at_equal_length``: by their votes.
+
+    ``votes``: their raw votes on each pair.
+    """
 
     people: Mapping[str, Estimate]
+    votes: tuple[PairVotes, ...]
     ranking: Ranking
     at_equal_length: LengthControlled
     judges: Mapping[str, JudgeWins]
@@ -36,18 +42,21 @@ class Wins:
 
 def estimate_wins(
     reviewed: ReviewedMatches,
+    votes: Votes,
     lengths: LengthDifferences,
     judges: Mapping[str, tuple[IntArray, BoolArray]],
     *,
     claims: int = 1,
 ) -> Wins:
-    """``judges``: by name, the one verdict on each comparison, or MISSING, and which comparisons it was to judge.
+    """``votes``: those that count. ``judges``: by name, the one verdict on each comparison, or MISSING, and which
+    comparisons it was to judge.
 
     ``claims``: as in `estimate_win_rates`.
     """
     matches, means = reviewed.matches, reviewed.candidates.means
     return Wins(
         people={name: mean_estimate(means, group, NOT_REVIEWED) for group, name in enumerate(matches.items.candidates)},
+        votes=count_votes_by_pair(votes, matches),
         ranking=rank_candidates(reviewed),
         at_equal_length=control_for_length(reviewed, lengths),
         judges={

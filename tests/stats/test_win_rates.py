@@ -16,6 +16,7 @@ from evaluations.stats.matches import Matches
 from evaluations.stats.outcomes import JudgedMatches, ReviewedMatches
 from evaluations.stats.ppi import SampleWithJudge, ppi_means
 from evaluations.stats.simultaneous_intervals import Claim
+from evaluations.stats.votes import Votes
 from evaluations.stats.win_rates import NOT_JUDGED, NOT_REVIEWED, WinRate, WinRates, estimate_win_rates, ppi_estimate
 from evaluations.stats.wins import estimate_wins
 from tests.stats.match_items import make_match_items, random_match_items
@@ -66,8 +67,9 @@ def partly_judged(judged: int) -> tuple[Matches, IntArray, IntArray]:
 def test_below_95_percent_of_the_comparisons_nothing_is_corrected_or_ranked(judged: int, is_corrected: bool) -> None:
     matches, people, judge = partly_judged(judged)
     everything = np.ones(200, dtype=bool)
+    votes = Votes(np.arange(200), np.zeros(200, dtype=int), np.zeros(200, dtype=int), people)
     found = estimate_wins(
-        ReviewedMatches(matches, people), LengthDifferences(matches), {"j": (judge, everything)}
+        ReviewedMatches(matches, people), votes, LengthDifferences(matches), {"j": (judge, everything)}
     ).judges["j"]
     rate = found.rates.pairs[0].rate
     assert rate.judge.value == np.mean(judge[:judged] == A)
