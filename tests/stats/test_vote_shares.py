@@ -23,7 +23,8 @@ def test_every_vote_counts_once_whichever_side_its_candidate_is_on() -> None:
     first, second = count_votes_by_pair(votes, matches)
     assert (first.first, first.second) == ("candidate 0", "candidate 1")
     assert (first.first_votes, first.ties, first.second_votes) == (1, 1, 1)
-    assert (first.share.value, first.share.n) == (pytest.approx(0.5), 3)
+    assert first.share.value == pytest.approx(0.5)
+    assert first.share.n == 3
     assert (second.first_votes, second.ties, second.second_votes, second.share.value) == (0, 1, 0, 0.5)
 
 
@@ -32,7 +33,8 @@ def test_a_majority_of_two_to_one_is_two_thirds_of_the_votes() -> None:
     matches = Matches(make_match_items([0] * 50, [1] * 50))
     votes = make_votes(*((item, choice) for item in range(50) for choice in (A, A, B)))
     (pair,) = count_votes_by_pair(votes, matches)
-    assert (pair.first_votes, pair.second_votes, pair.share.value) == (100, 50, pytest.approx(2 / 3))
+    assert (pair.first_votes, pair.second_votes) == (100, 50)
+    assert pair.share.value == pytest.approx(2 / 3)
     assert pair.share.ci95 is not None
 
 
