@@ -14,11 +14,12 @@ import numpy as np
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.estimates import DECIMALS, drop_rounding_noise
 from evaluations.stats.group_means import slice_sums
+from evaluations.stats.post_stratification import inclusion_probabilities
 from evaluations.stats.ppi import optimal_lambda
 from evaluations.stats.ranks import rank_values
 
-# The rows of `ClusterInfluences`; all but the influences are counts, or 1 where the cluster has such a response.
-N, REVIEWED, Y, D, VARIED, DIFFERING = range(6)
+# The rows of `ClusterInfluences`; all but the weight and the influences are 1 where the cluster has such a response.
+WEIGHT, REVIEWED, Y, D, VARIED, DIFFERING = range(6)
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,20 @@ class ResponseCells:
         """How many responses are chosen of each candidate; ``chosen``: in the order of cells."""
         return np.bincount(self.candidate[chosen], minlength=self.candidates)
 
-    def mean(self, value: FloatArray, chosen: BoolArray) -> FloatArray:
-        """The mean of each candidate's chosen responses, NaN without any."""
-        total = np.bincount(self.candidate[chosen], value[chosen], self.candidates)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(total / self.count(chosen))
+    def total(self, value: FloatArray) -> FloatArray:
+        """The sum over each candidate's responses."""
+        return np.bincount(self.candidate, value, self.candidates).astype(np.float64, copy=False)
 
-    def influence(self, value: FloatArray, mean: FloatArray, chosen: BoolArray) -> FloatArray:
-        """Of each response, what it adds to its candidate's mean over the chosen ones."""
+    def mean(self, value: FloatArray, weight: FloatArray) -> FloatArray:
+        """The weighted mean of each candidate's responses, NaN where all weights are 0."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.total(value * weight) / self.total(weight))
+
+    def influence(self, value: FloatArray, mean: FloatArray, weight: FloatArray) -> FloatArray:
+        """Of each response, what it adds to its candidate's weighted mean."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(chosen, (value - mean[self.candidate]) / self.count(chosen)[self.candidate], 0.0)
+            shares = weight * (value - mean[self.candidate]) / self.total(weight)[self.candidate]
+        return np.where(weight > 0, shares, 0.0)
 
     def by_cell(self, value: FloatArray | BoolArray) -> FloatArray:
         return np.bincount(self.cell, value, len(self.cluster)).astype(np.float64, copy=False)
@@ -73,39 +78,75 @@ def response_cells(candidate: IntArray, cluster: IntArray, candidates: int) -> R
 class ClusterInfluences:
     """What the clusters add to the mean of each candidate.
 
-    ``rows``: of each cell the reviewed responses, whether there is one, y_g, d_g, whether one differs from the
-    candidate's commonest value, and whether judge and reviewers differ on one. ``n``: reviewed responses of each
-    candidate. ``means``: Ȳ, F̂ and F̄ of each, 3 × candidates.
+    ``rows``: of each cell the summed weight of reviewed responses, whether there is one, y_g, d_g, whether one differs
+    from the candidate's commonest value, and whether judge and reviewers differ on one. ``n``: reviewed responses of
+    each candidate. ``weight``: their summed weight. ``means``: Ȳ, F̂ and F̄ of each, 3 × candidates.
     """
 
     cells: ResponseCells
     rows: FloatArray
     n: IntArray
+    weight: FloatArray
     means: FloatArray
 
 
+@dataclass(frozen=True)
+class ReviewedResponses:
+    """Responses with a value of the judge, and of these the reviewed ones; all arrays in the order of cells.
+
+    ``reviewed``: whether reviewers gave a value; ``seen``: the same, or reviewed without a value. ``weight``: 1/π of
+    those seen, which is 1 without strata, 0 of others.
+    """
+
+    scored: BoolArray
+    reviewed: BoolArray
+    seen: BoolArray
+    weight: FloatArray
+
+    @property
+    def reviewed_weight(self) -> FloatArray:
+        return np.where(self.reviewed, self.weight, 0.0)
+
+
+def find_reviewed(
+    reviewers: FloatArray, judge: FloatArray, split: BoolArray | None, stratum: IntArray | None
+) -> ReviewedResponses:
+    """``split``: the responses that were reviewed and have no value. ``stratum``: of each response, None for one."""
+    scored = ~np.isnan(judge)
+    reviewed = scored & ~np.isnan(reviewers)
+    seen = reviewed if split is None else reviewed | (scored & split)
+    weight = seen.astype(np.float64)
+    if stratum is not None:
+        weight[seen] /= inclusion_probabilities(stratum[scored], seen[scored])[seen[scored]]
+    return ReviewedResponses(scored, reviewed, seen, weight)
+
+
 def candidate_influences(
-    cells: ResponseCells, reviewers: FloatArray, judge: FloatArray | None, split: BoolArray | None = None
+    cells: ResponseCells,
+    reviewers: FloatArray,
+    judge: FloatArray | None,
+    split: BoolArray | None = None,
+    stratum: IntArray | None = None,
 ) -> ClusterInfluences:
     """The influences on the means over responses with values on both sides; NaN is none.
 
-    ``judge``: None for the means of ``reviewers`` alone. ``split``: the responses that were reviewed and have no value.
+    ``judge``: None for the means of ``reviewers`` alone. ``split`` and ``stratum``: as of `find_reviewed`.
     """
-    y, order = reviewers[cells.order], cells.order
-    f = np.zeros(len(y)) if judge is None else judge[order]
-    scored = ~np.isnan(f)
-    reviewed = scored & ~np.isnan(y)
-    seen = reviewed if split is None else reviewed | (scored & split[order])
-    y, f = np.where(reviewed, y, 0.0), np.where(scored, f, 0.0)
-    means = np.stack([cells.mean(value, chosen) for value, chosen in ((y, reviewed), (f, scored), (f, seen))])
-    influence = cells.influence(y, means[0], reviewed)
-    lead = cells.influence(f, means[2], seen) - cells.influence(f, means[1], scored)
+    order = cells.order
+    y, f = reviewers[order], np.zeros(len(order)) if judge is None else judge[order]
+    of = find_reviewed(y, f, *(None if column is None else column[order] for column in (split, stratum)))
+    y, f = np.where(of.reviewed, y, 0.0), np.where(of.scored, f, 0.0)
+    weight, everywhere = of.reviewed_weight, of.scored.astype(np.float64)
+    means = np.stack([cells.mean(y, weight), cells.mean(f, everywhere), cells.mean(f, of.weight)])
+    influence = cells.influence(y, means[0], weight)
+    lead = cells.influence(f, means[2], of.weight) - cells.influence(f, means[1], everywhere)
     varied = np.zeros(len(y), dtype=np.bool_)
-    varied[reviewed] = differs_from_commonest(cells.candidate[reviewed], y[reviewed])
-    differing = reviewed & (drop_rounding_noise(y - f) != 0)
-    counts, added, added_lead, *flags = map(cells.by_cell, (reviewed, influence, lead, varied, differing))
-    rows = np.stack([counts, counts > 0, added, added_lead, *(count > 0 for count in flags)])
-    return ClusterInfluences(cells, rows.astype(np.float64, copy=False), cells.count(reviewed), means)
+    varied[of.reviewed] = differs_from_commonest(cells.candidate[of.reviewed], y[of.reviewed])
+    differing = of.reviewed & (drop_rounding_noise(y - f) != 0)
+    sizes, added, added_lead = map(cells.by_cell, (weight, influence, lead))
+    is_reviewed, is_varied, is_differing = (cells.by_cell(flag) > 0 for flag in (of.reviewed, varied, differing))
+    rows = np.stack([sizes, is_reviewed, added, added_lead, is_varied, is_differing]).astype(np.float64, copy=False)
+    return ClusterInfluences(cells, rows, cells.count(of.reviewed), cells.total(weight), means)
 
 
 def differs_from_commonest(group: IntArray, value: FloatArray) -> BoolArray:
@@ -157,11 +198,11 @@ def mean_sums(influences: ClusterInfluences) -> MeanSums:
 
 def all_mean_sums(influences: ClusterInfluences) -> list[MeanSums]:
     """The sums of each candidate."""
-    return sums_from_moments(cluster_moments(influences), influences.n, influences.means)
+    return sums_from_moments(cluster_moments(influences), influences.n, influences.weight, influences.means)
 
 
 # The pairs of rows whose products over clusters are needed: four on the diagonal, and those of influences.
-PRODUCTS: Final = ((N, N), (REVIEWED, REVIEWED), (VARIED, VARIED), (DIFFERING, DIFFERING), (Y, Y), (Y, D), (D, D))
+PRODUCTS: Final = ((WEIGHT, WEIGHT), (REVIEWED, REVIEWED), (VARIED, VARIED), (DIFFERING, DIFFERING), (Y, Y), (Y, D), (D, D))
 COUNTS: Final = slice(1, 4)
 
 
@@ -171,10 +212,10 @@ def cluster_moments(influences: ClusterInfluences) -> FloatArray:
     return np.stack([slice_sums(starts, rows[one] * rows[other]) for one, other in PRODUCTS])
 
 
-def sums_from_moments(moments: FloatArray, n: IntArray, means: FloatArray) -> list[MeanSums]:
-    """Sums of many means. ``means``: Ȳ, F̂ and F̄ of each."""
+def sums_from_moments(moments: FloatArray, n: IntArray, total: FloatArray, means: FloatArray) -> list[MeanSums]:
+    """Sums of many means. ``total``: the summed weight of the responses; ``means``: Ȳ, F̂ and F̄ of each."""
     size, clusters, varied, differing, yy, yd, dd = moments
-    effective = np.divide(n**2, size, out=np.zeros(len(n)), where=size > 0)
+    effective = np.divide(total**2, size, out=np.zeros(len(n)), where=size > 0)
     weight = np.where(clusters > 1, optimal_lambda(yy, yd, dd), 0.0)
     bessel = np.divide(clusters, clusters - 1, out=np.ones(len(n)), where=clusters > 1)
     variance = np.maximum(yy - 2 * weight * yd + weight**2 * dd, 0.0) * bessel
@@ -196,11 +237,12 @@ def all_difference_sums(influences: ClusterInfluences, pairs: Sequence[Pair], cl
         return []
     moments, (first, second) = cluster_moments(influences), np.array(pairs).T
     crossed = np.concatenate(list(crossed_moments(influences, pairs, clusters)), axis=1)
-    crossed[0] *= -1  # responses add up
+    crossed[0] *= -1  # weights add up
     crossed[COUNTS] /= 2  # a cluster of both counts once
     sums = sums_from_moments(
         moments[:, first] + moments[:, second] - crossed,
         influences.n[first] + influences.n[second],
+        influences.weight[first] + influences.weight[second],
         influences.means[:, first] - influences.means[:, second],
     )
     has_both = (influences.n[first] > 0) & (influences.n[second] > 0)

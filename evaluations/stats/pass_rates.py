@@ -208,8 +208,8 @@ def pass_rates(
         cluster=scores.cluster,
         names=scores.names,
         bounds=SHARE_BOUNDS,
-        why_uncorrected=scores.why_uncorrected,
         split=reference.split,
+        stratum=scores.stratum,
     )
     means = candidate_means(values)
     return PassRates(

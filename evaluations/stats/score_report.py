@@ -16,7 +16,6 @@ from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.cluster_totals import number_clusters
 from evaluations.stats.coding import FloatArray, IntArray
 from evaluations.stats.corrected_means import (
-    STRATIFIED,
     CandidateDifference,
     CandidateMean,
     ResponseValues,
@@ -108,7 +107,7 @@ class AspectScores:
     first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
     response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
     ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two.
-    ``is_stratified``: whether reviews were sampled by strata.
+    ``stratum`` and ``picked_by_hand``: as in `ResponseValues`.
     """
 
     name: str
@@ -123,7 +122,8 @@ class AspectScores:
     responses: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     two_values: tuple[float, float] | None = None
     lower_is_better: bool = False
-    is_stratified: bool = False
+    stratum: IntArray | None = None
+    picked_by_hand: IntArray | None = None
 
     def pass_rule(self, pass_from: float | None) -> PassRule | None:
         """The rule by the reader's threshold, else by the better of two values; None without either."""
@@ -188,7 +188,8 @@ def response_values(scores: AspectScores, reviewed: ReviewedScores) -> ResponseV
         candidate=scores.candidate,
         cluster=scores.cluster,
         names=scores.candidates,
-        why_uncorrected=STRATIFIED if scores.is_stratified else None,
+        stratum=scores.stratum,
+        picked_by_hand=scores.picked_by_hand,
     )
 
 

@@ -16,7 +16,6 @@ from evaluations.stats.corrected_means import (
     NOT_JUDGED,
     NOT_REVIEWED,
     NOT_SHARED,
-    STRATIFIED,
     CandidateMeans,
     CorrectedMean,
     JudgeDifference,
@@ -203,8 +202,6 @@ def test_each_missing_side_is_named() -> None:
     one = np.append(np.full(1, GAP), np.ones(59))
     apart = means_of(np.where(np.isnan(one), 2.0, GAP), one, np.arange(60)).candidates["model 0"]
     assert apart.corrected["judge"].corrected.why == NOT_SHARED
-    strata = means_of(both, both, cluster, why_uncorrected=STRATIFIED).candidates["model 0"]
-    assert strata.corrected["judge"].corrected.why == STRATIFIED
 
 
 def test_where_judge_and_reviewers_hardly_differ_there_is_no_corrected_interval() -> None:
