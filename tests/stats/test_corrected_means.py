@@ -22,7 +22,12 @@ from evaluations.stats.corrected_means import (
     ResponseValues,
     candidate_means,
 )
-from evaluations.stats.mean_influences import cluster_influences, mean_sums
+from evaluations.stats.mean_influences import (
+    candidate_influences,
+    cluster_influences,
+    mean_sums,
+    response_cells,
+)
 from evaluations.stats.significance import t_975
 
 GAP = np.nan
@@ -65,8 +70,53 @@ def test_a_corrected_mean_is_worked_by_hand() -> None:
     assert sums.variance == pytest.approx((42 / 81 - 2 * 30 / 162 + 48 / 324) * 3 / 2)
 
 
+def test_a_corrected_mean_of_a_stratified_sample_is_worked_by_hand() -> None:
+    # Two of the four responses of the first stratum are reviewed, both of the second: weights 2, 2, 1, 1.
+    # Ȳ = (2 · 4 + 2 · 2 + 1 + 1)/6 = 14/6, F̄ = (2 · 5 + 2 · 3 + 1 + 2)/6 = 19/6, F̂ = 17/6.
+    # y = w (Y − Ȳ)/6 = (10, −2, ., ., −4, −4)/18.
+    # d = w (F − F̄)/6 − (F − F̂)/6 = (9, −3, −7, 5, −2, −2)/36.
+    # Σyd = (90 + 6 + 8 + 8)/648 = 112/648, Σdd = 172/1296: λ = 1.3 → 1.
+    people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([5.0, 3, 4, 2, 1, 2])
+    stratum = np.array([0, 0, 0, 0, 1, 1])
+    found = means_of(people, judge, np.arange(6), stratum=stratum).candidates["model 0"]
+    assert (found.people.value, found.people.n) == pytest.approx((14 / 6, 4))
+    assert found.judges["judge"].value == pytest.approx(17 / 6)
+    corrected = found.corrected["judge"]
+    assert (corrected.corrected.value, corrected.judge_weight) == pytest.approx((14 / 6 + 17 / 6 - 19 / 6, 1))
+    cells = response_cells(np.zeros(6, dtype=np.int64), np.arange(6), 1)
+    sums = mean_sums(candidate_influences(cells, people, judge, stratum=stratum))
+    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((136 / 324, 112 / 648, 172 / 1296))
+    assert sums.variance == pytest.approx((136 / 324 - 2 * 112 / 648 + 172 / 1296) * 4 / 3)
+    assert sums.effective == pytest.approx(36 / (4 + 4 + 1 + 1))
+
+
+def test_the_weights_are_those_of_the_responses_that_the_judge_scored() -> None:
+    # Of the first stratum two of three that the judge scored are reviewed: weights 1.5, 1.5, 1, 1 for the correction.
+    # Means 2.2 = (6 + 3 + 1 + 1)/5 by reviewers, 2.8 = (6 + 4.5 + 1 + 2.5)/5 by the judge; alone, 2.33 as above.
+    people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([4.0, 3, 4, GAP, 1, 2.5])
+    stratum = np.array([0, 0, 0, 0, 1, 1])
+    cells = response_cells(np.zeros(6, dtype=np.int64), np.arange(6), 1)
+    means = candidate_influences(cells, people, judge, stratum=stratum).means[:, 0]
+    assert means == pytest.approx([2.2, 14.5 / 5, 14 / 5])
+    assert means_of(people, judge, np.arange(6), stratum=stratum).candidates["model 0"].people.value == pytest.approx(
+        14 / 6
+    )
+
+
+def test_responses_with_scores_of_which_none_counts_are_excluded() -> None:
+    people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([5.0, 3, 4, 2, 1, 2])
+    picked = np.array([1, 2, 2])
+    assert means_of(people, judge, np.arange(6), picked_by_hand=picked).candidates["model 0"].excluded == 1
+    assert means_of(people, judge, np.arange(6)).candidates["model 0"].excluded == 0
+
+
 def loop_over_responses(
-    people: FloatArray, judge: FloatArray, cluster: IntArray, signs: FloatArray, candidate: IntArray
+    people: FloatArray,
+    judge: FloatArray,
+    cluster: IntArray,
+    signs: FloatArray,
+    candidate: IntArray,
+    chance: FloatArray,
 ) -> tuple[float, float, float]:
     """λ, the corrected difference and its variance: one response at a time. ``signs``: of each candidate."""
     y: dict[int, float] = defaultdict(float)
@@ -75,26 +125,31 @@ def loop_over_responses(
     for number, sign in enumerate(signs):
         own = [k for k in range(len(people)) if candidate[k] == number]
         reviewed = [k for k in own if not np.isnan(people[k])]
-        of_people = sum(people[k] for k in reviewed) / len(reviewed)
-        of_judge, among = sum(judge[k] for k in own) / len(own), sum(judge[k] for k in reviewed) / len(reviewed)
+        total = sum(1 / chance[k] for k in reviewed)
+        of_people = sum(people[k] / chance[k] for k in reviewed) / total
+        of_judge, among = sum(judge[k] for k in own) / len(own), sum(judge[k] / chance[k] for k in reviewed) / total
         means += sign * np.array([of_people, of_judge, among])
         for k in own:
             d[cluster[k]] -= sign * (judge[k] - of_judge) / len(own)
         for k in reviewed:
             clusters.add(cluster[k])
-            y[cluster[k]] += sign * (people[k] - of_people) / len(reviewed)
-            d[cluster[k]] += sign * (judge[k] - among) / len(reviewed)
+            y[cluster[k]] += sign * (people[k] - of_people) / chance[k] / total
+            d[cluster[k]] += sign * (judge[k] - among) / chance[k] / total
     yd, dd = sum(y[g] * d[g] for g in d), sum(d[g] ** 2 for g in d)
     weight = min(max(yd / dd, 0.0), 1.0)
     variance = sum((y[g] - weight * d[g]) ** 2 for g in d) * len(clusters) / (len(clusters) - 1)
     return weight, means[0] + weight * (means[1] - means[2]), variance
 
 
-@given(seeds)
+@pytest.mark.parametrize("strata", [1, 3])
+@given(seed=seeds)
 @settings(max_examples=20, deadline=None)
-def test_means_and_their_difference_are_those_of_a_loop_over_responses(seed: int) -> None:
+def test_means_and_their_difference_are_those_of_a_loop_over_responses(strata: int, seed: int) -> None:
     people, judge, cluster, candidate = random_study(seed)
-    found = means_of(people, judge, cluster, candidate)
+    stratum = np.random.default_rng(seed).integers(0, strata, 80)[cluster]
+    reviewed = ~np.isnan(people)
+    chance = np.array([reviewed[stratum == one].mean() for one in stratum]) if strata > 1 else np.ones(len(people))
+    found = means_of(people, judge, cluster, candidate, stratum=stratum)
     cases: list[tuple[CorrectedMean | JudgeDifference, list[float]]] = [
         (found.candidates["model 0"].corrected["judge"], [1.0, 0.0]),
         (found.candidates["model 1"].corrected["judge"], [0.0, 1.0]),
@@ -104,13 +159,14 @@ def test_means_and_their_difference_are_those_of_a_loop_over_responses(seed: int
         own = candidate == signs.index(1.0) if 0.0 in signs else np.ones(len(people), dtype=bool)
         of = np.zeros(int(own.sum()), dtype=np.int64) if 0.0 in signs else candidate
         weight, value, variance = loop_over_responses(
-            people[own], judge[own], cluster[own], np.array([1.0] if 0.0 in signs else signs), of
+            *(people[own], judge[own], cluster[own]), np.array([1.0] if 0.0 in signs else signs), of, chance[own]
         )
         assert (number.judge_weight, number.corrected.value) == pytest.approx((weight, value), abs=1e-8)
         assert number.corrected.ci95 is not None
         assert number.corrected.ci95_rule is not None
         half = (number.corrected.ci95[1] - number.corrected.ci95[0]) / 2
-        sizes = np.unique(cluster[own & ~np.isnan(people)], return_counts=True)[1]
+        counted = own & reviewed
+        sizes = np.bincount(cluster[counted], 1 / chance[counted])
         degrees = int(sizes.sum() ** 2 / (sizes**2).sum() + 1e-9) - 1
         assert half == pytest.approx(t_975(degrees) * variance**0.5, rel=1e-6)
 
