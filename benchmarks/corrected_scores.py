@@ -1,14 +1,14 @@
 """How often the intervals of corrected means, pass rates and differences hold what is true.
 
-    python benchmarks/corrected_scores.py [--replicates 2000] [--reviewed 50 100 300] [--judges good biased …] [--strata]
+    python benchmarks/corrected_scores.py [--replicates 2000] [--reviewed 50 100 300] [--judges good …] [--strata]
 
 Two candidates answer every query; a third of the responses' variance is the query's. The judge scores all responses,
 and people score those of a random sample of queries: on a scale of 1 to 5 and, as pass or fail, by a threshold. The
 judges: *good*, *biased* (lenient, and more so to the second candidate), *useless* (the same distribution whatever the
-response), *constant*. The truth is a superpopulation's. With ``--strata`` a prompt is of one of three strata that differ
-in quality and in how lenient the judge is, and each has a third of the reviews, whatever its share of the prompts. One
-line of JSON for each judge, number of reviewed responses of a candidate, and size of a cluster; 2,000 replicates take
-about ten minutes on one core.
+response), *constant*. The truth is a superpopulation's. With ``--strata`` a prompt is of one of three strata, which
+differ in quality and in how lenient the judge is, and each has a third of the reviews, whatever its share of the
+prompts. One line of JSON for each judge, number of reviewed responses of a candidate, and size of a cluster; 2,000
+replicates take about ten minutes on one core.
 """
 
 import argparse
@@ -128,10 +128,11 @@ def estimates(study: Study, kind: str) -> Iterator[tuple[str, str, Estimate]]:
         yield f"{kind} difference, reviewers", "difference", difference.people
         yield f"{kind} difference, corrected", "difference", difference.judges["judge"].corrected
     if kind == "pass":
-        for number, name in enumerate(NAMES):
-            own = study.candidate == number
-            passes = JudgedPasses(study.judge[own], study.people[own], study.cluster[own])
-            yield "pass, Rogan–Gladen", name, rogan_gladen(passes)
+        passes = JudgedPasses(
+            study.judge, study.people, study.cluster, None, study.stratum, study.candidate, groups=len(NAMES)
+        )
+        for name, rate in zip(NAMES, rogan_gladen(passes), strict=True):
+            yield "pass, Rogan–Gladen", name, rate
 
 
 @dataclass

@@ -202,7 +202,15 @@ def all_mean_sums(influences: ClusterInfluences) -> list[MeanSums]:
 
 
 # The pairs of rows whose products over clusters are needed: four on the diagonal, and those of influences.
-PRODUCTS: Final = ((WEIGHT, WEIGHT), (REVIEWED, REVIEWED), (VARIED, VARIED), (DIFFERING, DIFFERING), (Y, Y), (Y, D), (D, D))
+PRODUCTS: Final = (
+    (WEIGHT, WEIGHT),
+    (REVIEWED, REVIEWED),
+    (VARIED, VARIED),
+    (DIFFERING, DIFFERING),
+    (Y, Y),
+    (Y, D),
+    (D, D),
+)
 COUNTS: Final = slice(1, 4)
 
 
