@@ -7,8 +7,9 @@ and people score those of a random sample of queries: on a scale of 1 to 5 and, 
 judges: *good*, *biased* (lenient, and more so to the second candidate), *useless* (the same distribution whatever the
 response), *constant*. The truth is a superpopulation's. With ``--strata`` a prompt is of one of three strata, which
 differ in quality and in how lenient the judge is, and each has a third of the reviews, whatever its share of the
-prompts. One line of JSON for each judge, number of reviewed responses of a candidate, and size of a cluster; 2,000
-replicates take about ten minutes on one core.
+prompts. One line of JSON for each judge, number of reviewed responses of a candidate, and size of clusters: of one
+response of a candidate, of four, *zipf* (of exponent 2, at most 60), or *giant* (one with a quarter of the reviewed
+ones, else single); 2,000 replicates take about ten minutes on one core.
 """
 
 import argparse
@@ -38,6 +39,7 @@ OF_QUERY = 1 / 3  # of the variance of a response's quality
 NOISE_OF_PEOPLE, NOISE_OF_JUDGE = 0.5, 0.7
 CUTS = np.array([-1.2, -0.4, 0.3, 1.1])  # between the scores 1 to 5
 PASS_CUT = 0.3
+SIZES = ("1", "4", "zipf", "giant")
 RESPONSES = 800  # of each candidate
 # Of each stratum: its share of the prompts, how much better its responses are, and how lenient the judge is.
 SHARES = np.array([0.7, 0.2, 0.1])
@@ -57,15 +59,25 @@ class Study:
     stratum: IntArray | None = None
 
 
-def draw_quality(responses: int, size: int, rng: np.random.Generator) -> FloatArray:
-    """Qualities of both candidates' responses: responses × 2. ``size``: the responses of a candidate in a cluster."""
-    query = np.repeat(rng.normal(size=-(-responses // size)), size)[:responses, None] * OF_QUERY**0.5
-    return np.asarray(query + rng.normal(size=(responses, 2)) * (1 - OF_QUERY) ** 0.5 + WORTH)
+def draw_clusters(size: str, reviewed: int, responses: int, rng: np.random.Generator) -> IntArray:
+    """The cluster of each response of a candidate. ``size``: of SIZES."""
+    if size == "zipf":
+        sizes = np.minimum(rng.zipf(2.0, responses), 60)
+        return np.repeat(np.arange(responses), sizes)[:responses]
+    if size == "giant":
+        return np.maximum(np.arange(responses) - reviewed // 4, 0)
+    return np.arange(responses) // int(size)
 
 
-def draw_strata(responses: int, size: int, rng: np.random.Generator) -> IntArray:
+def draw_quality(cluster: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Qualities of both candidates' responses: responses × 2. ``cluster``: of each response of a candidate."""
+    shared = rng.normal(size=int(cluster[-1]) + 1)[cluster][:, None] * OF_QUERY**0.5
+    return np.asarray(shared + rng.normal(size=(len(cluster), 2)) * (1 - OF_QUERY) ** 0.5 + WORTH)
+
+
+def draw_strata(cluster: IntArray, rng: np.random.Generator) -> IntArray:
     """The stratum of each response of a candidate, the same within a cluster."""
-    return np.repeat(rng.choice(len(SHARES), size=-(-responses // size), p=SHARES), size)[:responses]
+    return rng.choice(len(SHARES), size=int(cluster[-1]) + 1, p=SHARES)[cluster]
 
 
 def draw_latent(
@@ -93,7 +105,7 @@ def passes_of(latent: FloatArray) -> FloatArray:
 
 
 def draw_study(
-    latent: tuple[FloatArray, FloatArray], kind: str, reviewed: int, size: int, stratum: IntArray | None = None
+    latent: tuple[FloatArray, FloatArray], kind: str, reviewed: int, cluster: IntArray, stratum: IntArray | None = None
 ) -> Study:
     """The clusters, or those of a stratum, are exchangeable, so the first are as good a sample as any."""
     read = passes_of if kind == "pass" else scores_of
@@ -108,7 +120,7 @@ def draw_study(
         people.T.ravel(),
         judge.T.ravel(),
         np.repeat([0, 1], responses),
-        np.tile(np.arange(responses) // size, 2),
+        np.tile(cluster, 2),
         None if stratum is None else np.tile(stratum, 2),
     )
 
@@ -165,8 +177,9 @@ class Tally:
 
 def find_truth(responses: int = TRUTH_RESPONSES, *, strata: bool = False) -> dict[tuple[str, str], float]:
     rng = np.random.default_rng(1)
-    stratum = draw_strata(responses, 1, rng) if strata else None
-    people, _ = draw_latent("constant", draw_quality(responses, 1, rng), rng, stratum)
+    single = np.arange(responses)
+    stratum = draw_strata(single, rng) if strata else None
+    people, _ = draw_latent("constant", draw_quality(single, rng), rng, stratum)
     truth: dict[tuple[str, str], float] = {}
     for kind, read in (("score", scores_of), ("pass", passes_of)):
         first, second = read(people).mean(axis=0).tolist()
@@ -177,18 +190,19 @@ def find_truth(responses: int = TRUTH_RESPONSES, *, strata: bool = False) -> dic
 def simulate(
     judge: str,
     reviewed: int,
-    size: int,
+    size: str,
     replicates: int,
     truth: dict[tuple[str, str], float],
     *,
     strata: bool = False,
 ) -> dict[str, Tally]:
-    rng, tally = np.random.default_rng([reviewed, size, len(judge)]), defaultdict[str, Tally](Tally)
+    rng, tally = np.random.default_rng([reviewed, SIZES.index(size), len(judge)]), defaultdict[str, Tally](Tally)
     for _ in range(replicates):
-        stratum = draw_strata(RESPONSES, size, rng) if strata else None
-        latent = draw_latent(judge, draw_quality(RESPONSES, size, rng), rng, stratum)
+        cluster = draw_clusters(size, reviewed, RESPONSES, rng)
+        stratum = draw_strata(cluster, rng) if strata else None
+        latent = draw_latent(judge, draw_quality(cluster, rng), rng, stratum)
         for kind in ("score", "pass"):
-            for what, whose, number in estimates(draw_study(latent, kind, reviewed, size, stratum), kind):
+            for what, whose, number in estimates(draw_study(latent, kind, reviewed, cluster, stratum), kind):
                 tally[what].count(number, truth[kind, whose])
     return tally
 
@@ -197,7 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--replicates", type=int, default=2_000)
     parser.add_argument("--reviewed", type=int, nargs="+", default=[50, 100, 300])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 4], help="responses of a candidate in a cluster")
+    parser.add_argument("--sizes", nargs="+", default=["1", "4"], choices=SIZES, help="of clusters")
     parser.add_argument("--judges", nargs="+", default=list(LENIENCE), choices=list(LENIENCE))
     parser.add_argument("--strata", action="store_true", help="review three unequal strata equally")
     options = parser.parse_args()

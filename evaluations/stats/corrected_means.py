@@ -3,12 +3,13 @@
 With F̂ the judge's mean over all N responses that it scored, and Ȳ and F̄ the means of reviewers and judge over those
 that both scored, each with the weight w = 1/π (`post_stratification`; all 1 without strata),
 
-    θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
-    y_g = Σ w (Y − Ȳ) ÷ Σ w,    d_g = Σ w (F − F̄) ÷ Σ w − Σ (F − F̂) ÷ N,
+    θ(λ) = λ F̂ + Ȳ − λ F̄,    variance Σ (y_g − λ d_g)² over clusters g,
 
-as in `ppi` (Angelopoulos, Duchi and Zrnic 2023). Reviewed responses without a value, on which reviewers are evenly
-split, are in F̄ and not in Ȳ, because F̂ has such responses, too. The influences of two candidates are subtracted
-cluster by cluster, so that a difference has one λ, and the covariance of responses to a query is in its variance.
+as in `ppi` (Angelopoulos, Duchi and Zrnic 2023), y_g and d_g being what Ȳ and F̄ − F̂ are more than without the cluster
+(`ResponseCells.influence`): the linearised variance of `ppi` covers 91–93 % where sizes of clusters follow Zipf, or one
+is a giant. Reviewed responses without a value, on which reviewers are evenly split, are in F̄ and not in Ȳ, because F̂
+has such responses, too. The influences of two candidates are subtracted cluster by cluster, so that a difference has
+one λ, and the covariance of responses to a query is in its variance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

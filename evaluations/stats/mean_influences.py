@@ -19,6 +19,7 @@ from evaluations.stats.ppi import optimal_lambda
 from evaluations.stats.ranks import rank_values
 
 # The rows of `ClusterInfluences`; all but the weight and the influences are 1 where the cluster has such a response.
+NO_REST: Final = 1e-9  # as a share: beside a cluster there is nothing else
 WEIGHT, REVIEWED, Y, D, VARIED, DIFFERING = range(6)
 
 
@@ -54,10 +55,20 @@ class ResponseCells:
             return np.asarray(self.total(value * weight) / self.total(weight))
 
     def influence(self, value: FloatArray, mean: FloatArray, weight: FloatArray) -> FloatArray:
-        """Of each response, what it adds to its candidate's weighted mean."""
+        """Of each cell, by how much its candidate's weighted mean is more with it than without, times √((G − 1) ÷ G).
+
+        G is the number of the candidate's cells with a weight. The squares thus add up to the jackknife's variance,
+        which for cells of equal weight is the usual one, and does not shrink where a few cells have most of the weight.
+        """
+        candidate = np.repeat(np.arange(self.candidates), np.diff(self.starts))
+        sizes = self.by_cell(weight)
         with np.errstate(invalid="ignore", divide="ignore"):
-            shares = weight * (value - mean[self.candidate]) / self.total(weight)[self.candidate]
-        return np.where(weight > 0, shares, 0.0)
+            rest = self.total(weight)[candidate] - sizes
+            added = self.by_cell(weight * (value - mean[self.candidate])) / rest
+        counted = (sizes > 0) & (rest > NO_REST * sizes)
+        clusters = np.bincount(candidate[counted], minlength=self.candidates)
+        factor = np.sqrt(1 - 1 / np.maximum(clusters, 1))
+        return np.where(counted, added, 0.0) * factor[candidate]
 
     def by_cell(self, value: FloatArray | BoolArray) -> FloatArray:
         return np.bincount(self.cell, value, len(self.cluster)).astype(np.float64, copy=False)
@@ -138,14 +149,14 @@ def candidate_influences(
     y, f = np.where(of.reviewed, y, 0.0), np.where(of.scored, f, 0.0)
     weight, everywhere = of.reviewed_weight, of.scored.astype(np.float64)
     means = np.stack([cells.mean(y, weight), cells.mean(f, everywhere), cells.mean(f, of.weight)])
-    influence = cells.influence(y, means[0], weight)
-    lead = cells.influence(f, means[2], of.weight) - cells.influence(f, means[1], everywhere)
+    added = cells.influence(y, means[0], weight)
+    added_lead = cells.influence(f, means[2], of.weight) - cells.influence(f, means[1], everywhere)
     varied = np.zeros(len(y), dtype=np.bool_)
     varied[of.reviewed] = differs_from_commonest(cells.candidate[of.reviewed], y[of.reviewed])
     differing = of.reviewed & (drop_rounding_noise(y - f) != 0)
-    sizes, added, added_lead = map(cells.by_cell, (weight, influence, lead))
     is_reviewed, is_varied, is_differing = (cells.by_cell(flag) > 0 for flag in (of.reviewed, varied, differing))
-    rows = np.stack([sizes, is_reviewed, added, added_lead, is_varied, is_differing]).astype(np.float64, copy=False)
+    columns = (cells.by_cell(weight), is_reviewed, added, added_lead, is_varied, is_differing)
+    rows = np.stack(columns).astype(np.float64, copy=False)
     return ClusterInfluences(cells, rows, cells.count(of.reviewed), cells.total(weight), means)
 
 
@@ -225,8 +236,7 @@ def sums_from_moments(moments: FloatArray, n: IntArray, total: FloatArray, means
     size, clusters, varied, differing, yy, yd, dd = moments
     effective = np.divide(total**2, size, out=np.zeros(len(n)), where=size > 0)
     weight = np.where(clusters > 1, optimal_lambda(yy, yd, dd), 0.0)
-    bessel = np.divide(clusters, clusters - 1, out=np.ones(len(n)), where=clusters > 1)
-    variance = np.maximum(yy - 2 * weight * yd + weight**2 * dd, 0.0) * bessel
+    variance = np.maximum(yy - 2 * weight * yd + weight**2 * dd, 0.0)
     value = means[0] + weight * (means[1] - means[2])
     counts = (np.rint(column).astype(np.int64) for column in (n, clusters, varied, differing))
     numbers = (effective, yy, yd, dd, weight, variance, value)

@@ -1,4 +1,4 @@
-"""Means of scores and pass rates, corrected by reviewers, against hand-worked numbers and a loop over responses."""
+"""Means of scores and pass rates, corrected by reviewers, against hand-worked numbers and the jackknife of clusters."""
 
 from collections import defaultdict
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 from benchmarks.corrected_scores import LENIENCE, find_truth, simulate
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED
 from evaluations.stats.corrected_means import (
     HARDLY_CORRECTED,
@@ -54,9 +54,10 @@ def random_study(seed: int, responses: int = 240) -> tuple[FloatArray, FloatArra
 
 def test_a_corrected_mean_is_worked_by_hand() -> None:
     # Reviewers 3, 1, 4 on the first three of six responses; the judge 4, 2, 4 there and 5, 3, 4 elsewhere.
-    # Ȳ = 8/3, F̄ = 10/3, F̂ = 22/6. y = (1/3, −5/3, 4/3) ÷ 3 = (1, −5, 4)/9.
-    # d = (2/3, −4/3, 2/3)/3 − (1/3, −5/3, 1/3)/6 on the first, −(4/3, −2/3, 1/3)/6 elsewhere
-    #   = (3, −3, 3)/18, (−4, 2, −1)/18. Σyd = (3 + 15 + 12)/162 = 30/162, Σdd = (27 + 21)/324 = 48/324: λ = 1.25 → 1.
+    # Ȳ = 8/3, F̄ = 10/3, F̂ = 11/3. What they are more than without each response, G − 1 times of G as variances:
+    # y = (Y − Ȳ)/2 · √(2/3) = (1, −5, 4)/6 · √(2/3), a = (F − F̄)/2 · √(2/3) = (1, −2, 1)/3 · √(2/3),
+    # b = (F − F̂)/5 · √(5/6) = (1, −5, 1, 4, −2, 1)/15 · √(5/6), d = a − b.
+    # Σyy = 7/9, Σyd = 15/18 · 2/3 − 30/90 · √5/3 = (5 − √5)/9, Σdd = 4/9 − 2 · 12/45 · √5/3 + 8/45: λ = 1.37 → 1.
     people, judge = np.array([3, 1, 4, GAP, GAP, GAP]), np.array([4.0, 2, 4, 5, 3, 4])
     found = means_of(people, judge, np.arange(6)).candidates["model 0"]
     corrected = found.corrected["judge"]
@@ -66,16 +67,15 @@ def test_a_corrected_mean_is_worked_by_hand() -> None:
     assert corrected.corrected.value == pytest.approx(22 / 6 + 8 / 3 - 10 / 3)
     assert (corrected.corrected.n, corrected.scored, corrected.coverage) == (3, 6, 1)
     sums = mean_sums(cluster_influences(people, judge, np.arange(6)))
-    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((42 / 81, 30 / 162, 48 / 324))
-    assert sums.variance == pytest.approx((42 / 81 - 2 * 30 / 162 + 48 / 324) * 3 / 2)
+    yy, yd, dd = 7 / 9, (5 - 5**0.5) / 9, (28 - 8 * 5**0.5) / 45
+    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((yy, yd, dd))
+    assert sums.variance == pytest.approx(yy - 2 * yd + dd)
 
 
 def test_a_corrected_mean_of_a_stratified_sample_is_worked_by_hand() -> None:
     # Two of the four responses of the first stratum are reviewed, both of the second: weights 2, 2, 1, 1.
     # Ȳ = (2 · 4 + 2 · 2 + 1 + 1)/6 = 14/6, F̄ = (2 · 5 + 2 · 3 + 1 + 2)/6 = 19/6, F̂ = 17/6.
-    # y = w (Y − Ȳ)/6 = (10, −2, ., ., −4, −4)/18.
-    # d = w (F − F̄)/6 − (F − F̂)/6 = (9, −3, −7, 5, −2, −2)/36.
-    # Σyd = (90 + 6 + 8 + 8)/648 = 112/648, Σdd = 172/1296: λ = 1.3 → 1.
+    # y = w (Y − Ȳ)/(6 − w) · √(3/4), a = w (F − F̄)/(6 − w) · √(3/4), b = (F − F̂)/5 · √(5/6), as below.
     people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([5.0, 3, 4, 2, 1, 2])
     stratum = np.array([0, 0, 0, 0, 1, 1])
     found = means_of(people, judge, np.arange(6), stratum=stratum).candidates["model 0"]
@@ -85,8 +85,11 @@ def test_a_corrected_mean_of_a_stratified_sample_is_worked_by_hand() -> None:
     assert (corrected.corrected.value, corrected.judge_weight) == pytest.approx((14 / 6 + 17 / 6 - 19 / 6, 1))
     cells = response_cells(np.zeros(6, dtype=np.int64), np.arange(6), 1)
     sums = mean_sums(candidate_influences(cells, people, judge, stratum=stratum))
-    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((136 / 324, 112 / 648, 172 / 1296))
-    assert sums.variance == pytest.approx((136 / 324 - 2 * 112 / 648 + 172 / 1296) * 4 / 3)
+    y = np.array([25, -5, 0, 0, -8, -8]) / 30 * 0.75**0.5
+    a = np.array([55, -5, 0, 0, -26, -14]) / 60 * 0.75**0.5
+    b = np.array([13, 1, 7, -5, -11, -5]) / 30 * (5 / 6) ** 0.5
+    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((y @ y, y @ (a - b), (a - b) @ (a - b)))
+    assert sums.variance == pytest.approx((y - a + b) @ (y - a + b))
     assert sums.effective == pytest.approx(36 / (4 + 4 + 1 + 1))
 
 
@@ -110,7 +113,7 @@ def test_responses_with_scores_of_which_none_counts_are_excluded() -> None:
     assert means_of(people, judge, np.arange(6)).candidates["model 0"].excluded == 0
 
 
-def loop_over_responses(
+def loop_over_clusters(
     people: FloatArray,
     judge: FloatArray,
     cluster: IntArray,
@@ -118,33 +121,40 @@ def loop_over_responses(
     candidate: IntArray,
     chance: FloatArray,
 ) -> tuple[float, float, float]:
-    """λ, the corrected difference and its variance: one response at a time. ``signs``: of each candidate."""
-    y: dict[int, float] = defaultdict(float)
-    d: dict[int, float] = defaultdict(float)
-    means, clusters = np.zeros(3), set()
+    """λ, the corrected difference and its variance by the jackknife. ``signs``: of each candidate."""
+
+    def three_means(number: int, kept: BoolArray) -> FloatArray:
+        own = kept & (candidate == number)
+        reviewed = own & ~np.isnan(people)
+        weight = 1 / chance[reviewed]
+        return np.array(
+            [
+                *(np.average(value[reviewed], weights=weight) for value in (people, judge)),
+                judge[own].mean(),
+            ]
+        )
+
+    means, y, d = np.zeros(3), defaultdict[int, float](float), defaultdict[int, float](float)
+    everything = np.ones(len(people), dtype=bool)
     for number, sign in enumerate(signs):
-        own = [k for k in range(len(people)) if candidate[k] == number]
-        reviewed = [k for k in own if not np.isnan(people[k])]
-        total = sum(1 / chance[k] for k in reviewed)
-        of_people = sum(people[k] / chance[k] for k in reviewed) / total
-        of_judge, among = sum(judge[k] for k in own) / len(own), sum(judge[k] / chance[k] for k in reviewed) / total
-        means += sign * np.array([of_people, of_judge, among])
-        for k in own:
-            d[cluster[k]] -= sign * (judge[k] - of_judge) / len(own)
-        for k in reviewed:
-            clusters.add(cluster[k])
-            y[cluster[k]] += sign * (people[k] - of_people) / chance[k] / total
-            d[cluster[k]] += sign * (judge[k] - among) / chance[k] / total
+        own = candidate == number
+        whole = three_means(number, everything)
+        means += sign * whole
+        clusters, reviewed = np.unique(cluster[own]), np.unique(cluster[own & ~np.isnan(people)])
+        factors = [(1 - 1 / len(count)) ** 0.5 for count in (reviewed, reviewed, clusters)]
+        for one in clusters.tolist():
+            more = sign * (whole - three_means(number, cluster != one)) * factors
+            y[one] += more[0]
+            d[one] += more[1] - more[2]
     yd, dd = sum(y[g] * d[g] for g in d), sum(d[g] ** 2 for g in d)
     weight = min(max(yd / dd, 0.0), 1.0)
-    variance = sum((y[g] - weight * d[g]) ** 2 for g in d) * len(clusters) / (len(clusters) - 1)
-    return weight, means[0] + weight * (means[1] - means[2]), variance
+    return weight, means[0] + weight * (means[2] - means[1]), sum((y[g] - weight * d[g]) ** 2 for g in d)
 
 
 @pytest.mark.parametrize("strata", [1, 3])
 @given(seed=seeds)
 @settings(max_examples=20, deadline=None)
-def test_means_and_their_difference_are_those_of_a_loop_over_responses(strata: int, seed: int) -> None:
+def test_means_and_their_difference_are_those_of_a_loop_over_clusters(strata: int, seed: int) -> None:
     people, judge, cluster, candidate = random_study(seed)
     stratum = np.random.default_rng(seed).integers(0, strata, 80)[cluster]
     reviewed = ~np.isnan(people)
@@ -158,7 +168,7 @@ def test_means_and_their_difference_are_those_of_a_loop_over_responses(strata: i
     for number, signs in cases:
         own = candidate == signs.index(1.0) if 0.0 in signs else np.ones(len(people), dtype=bool)
         of = np.zeros(int(own.sum()), dtype=np.int64) if 0.0 in signs else candidate
-        weight, value, variance = loop_over_responses(
+        weight, value, variance = loop_over_clusters(
             *(people[own], judge[own], cluster[own]), np.array([1.0] if 0.0 in signs else signs), of, chance[own]
         )
         assert (number.judge_weight, number.corrected.value) == pytest.approx((weight, value), abs=1e-8)
@@ -308,7 +318,7 @@ def test_a_difference_of_two_models_on_the_same_prompts_is_paired() -> None:
 
 @pytest.mark.parametrize("judge", list(LENIENCE))
 def test_in_a_small_simulation_intervals_cover_and_only_the_judge_alone_is_biased(judge: str) -> None:
-    tally = simulate(judge, 100, 1, 120, find_truth(100_000))
+    tally = simulate(judge, 100, "1", 120, find_truth(100_000))
     for name in ("score, corrected", "score difference, corrected", "pass, corrected", "pass difference, corrected"):
         found = tally[name]
         assert found.given > 0.9 * found.asked
