@@ -28,6 +28,7 @@ from evaluations.verdicts.score_arrays import (
     build_imported_votes,
     build_reviewed_votes,
     join_vote_arrays,
+    read_failed_responses,
     read_imported_score_rows,
     read_mean_scores,
     read_response_sides,
@@ -101,6 +102,7 @@ def read_aspect_scores(
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
     people_scores = read_people_scores(people, comparisons, ids, sides, rules)
     means = read_mean_scores(sides, [rater.pk for rater in judges])
+    failed = read_failed_responses(sides, judges)
     scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
     scales = read_score_scales([aspect for aspect in aspects if aspect.pk in scored_aspects], raters)
@@ -109,13 +111,19 @@ def read_aspect_scores(
     for aspect in aspects:
         if aspect.pk in scored_aspects:
             by_people = count_people_scores(people_scores.get(aspect.pk, NO_SCORES), rules)
+            scoring = [judge for judge in judges if (judge.pk, aspect.pk) in means]
             by_aspect[aspect.key] = AspectScores(
                 name=aspect.name,
                 people=by_people.people,
                 saw_judge_first=by_people.late,
                 counts=by_people.counts,
                 names=tuple(rater.name for rater in people),
-                judges={judge.name: means[judge.pk, aspect.pk] for judge in judges if (judge.pk, aspect.pk) in means},
+                judges={judge.name: means[judge.pk, aspect.pk] for judge in scoring},
+                failed={
+                    judge.name: failed[judge.pk] & np.isnan(means[judge.pk, aspect.pk])
+                    for judge in scoring
+                    if judge.pk in failed
+                },
                 cluster=cluster,
                 candidate=candidate,
                 candidates=candidates,

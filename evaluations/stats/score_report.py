@@ -14,7 +14,7 @@ from evaluations.domain.reports import ReportRules
 from evaluations.stats.alt_test import AltTest, advantage_of_distances, advantage_of_scores, alt_test
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.cluster_totals import number_clusters
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.corrected_means import (
     CandidateDifference,
     CandidateMean,
@@ -105,7 +105,8 @@ class AspectScores:
 
     ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
     first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
-    response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
+    response, NaN where it has none; ``failed``: by name, the responses without one because calls failed, if there are
+    any. ``cluster`` and ``candidate``: of each response, the latter as index of
     ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two.
     ``stratum`` and ``picked_by_hand``: as in `ResponseValues`.
     """
@@ -122,6 +123,7 @@ class AspectScores:
     responses: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     two_values: tuple[float, float] | None = None
     lower_is_better: bool = False
+    failed: Mapping[str, BoolArray] = field(default_factory=dict)
     stratum: IntArray | None = None
     picked_by_hand: IntArray | None = None
 
