@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from math import floor, sqrt
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,6 @@ from evaluations.stats.confidence_intervals import (
     MIN_DISAGREEING,
     NOISE,
     ONE_CLUSTER,
-    ROUNDING,
     SHARE_BOUNDS,
     UNBOUNDED,
     Bounds,
@@ -75,15 +74,14 @@ def pairs_to_compare(candidates: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def mean_interval(number: Estimate, sums: MeanSums, bounds: Bounds) -> Estimate:
-    """± t with effective clusters − 1 degrees of freedom; Wilson's for shares with few clusters, or few that differ."""
+    """± t by effective clusters; Wilson's for shares with few clusters, or few that differ."""
     if sums.clusters < 2:
         return number.without_interval(ONE_CLUSTER)
     if bounds is SHARE_BOUNDS and (sums.effective < MIN_CLUSTERS or sums.varied < MIN_DISAGREEING):
         return wilson_from_variance(number, sums.clusters, sums.variance, sums.effective)
     if sqrt(sums.variance) <= NOISE * max(abs(number.value or 0.0), NOISE):
         return number.without_interval(NO_INTERVAL)
-    degrees = max(floor(sums.effective + ROUNDING) - 1, 1)
-    return number.with_margin(t_975(degrees) * sqrt(sums.variance), bounds, f"t over {sums.clusters:,} clusters")
+    return number.with_margin(t_975(sums.degrees) * sqrt(sums.variance), bounds, f"t over {sums.clusters:,} clusters")
 
 
 def mean_estimate(sums: MeanSums, bounds: Bounds, empty: str) -> Estimate:

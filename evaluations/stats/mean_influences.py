@@ -6,12 +6,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import floor
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
+from evaluations.stats.confidence_intervals import ROUNDING
 from evaluations.stats.estimates import DECIMALS, drop_rounding_noise
 from evaluations.stats.group_means import slice_sums
 from evaluations.stats.post_stratification import inclusion_probabilities
@@ -182,7 +184,8 @@ class MeanSums(NamedTuple):
     """The sums over clusters from which a mean, or a difference of two, has its variance.
 
     ``clusters``, ``varied``, ``differing`` and ``effective`` count reviewed clusters. ``judge_weight``: λ, 0 where one
-    cluster alone is reviewed. ``unrounded``: the corrected value.
+    cluster alone is reviewed; else it costs a degree of freedom, as it is chosen for the least variance.
+    ``unrounded``: the corrected value.
     """
 
     n: int
@@ -200,6 +203,11 @@ class MeanSums(NamedTuple):
     @property
     def value(self) -> float:
         return round(self.unrounded, DECIMALS)
+
+    @property
+    def degrees(self) -> int:
+        """The degrees of freedom of the variance."""
+        return max(floor(self.effective + ROUNDING) - 1 - (self.judge_weight > 0), 1)
 
 
 def mean_sums(influences: ClusterInfluences) -> MeanSums:
@@ -237,6 +245,7 @@ def sums_from_moments(moments: FloatArray, n: IntArray, total: FloatArray, means
     effective = np.divide(total**2, size, out=np.zeros(len(n)), where=size > 0)
     weight = np.where(clusters > 1, optimal_lambda(yy, yd, dd), 0.0)
     variance = np.maximum(yy - 2 * weight * yd + weight**2 * dd, 0.0)
+    variance *= np.where(weight > 0, np.maximum((effective - 1) / np.maximum(effective - 2, 1.0), 1.0), 1.0)
     value = means[0] + weight * (means[1] - means[2])
     counts = (np.rint(column).astype(np.int64) for column in (n, clusters, varied, differing))
     numbers = (effective, yy, yd, dd, weight, variance, value)

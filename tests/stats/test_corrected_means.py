@@ -69,7 +69,8 @@ def test_a_corrected_mean_is_worked_by_hand() -> None:
     sums = mean_sums(cluster_influences(people, judge, np.arange(6)))
     yy, yd, dd = 7 / 9, (5 - 5**0.5) / 9, (28 - 8 * 5**0.5) / 45
     assert (sums.yy, sums.yd, sums.dd) == pytest.approx((yy, yd, dd))
-    assert sums.variance == pytest.approx(yy - 2 * yd + dd)
+    # λ costs one of the degrees of freedom of 3 clusters: times 2/1.
+    assert sums.variance == pytest.approx((yy - 2 * yd + dd) * 2)
 
 
 def test_a_corrected_mean_of_a_stratified_sample_is_worked_by_hand() -> None:
@@ -89,8 +90,8 @@ def test_a_corrected_mean_of_a_stratified_sample_is_worked_by_hand() -> None:
     a = np.array([55, -5, 0, 0, -26, -14]) / 60 * 0.75**0.5
     b = np.array([13, 1, 7, -5, -11, -5]) / 30 * (5 / 6) ** 0.5
     assert (sums.yy, sums.yd, sums.dd) == pytest.approx((y @ y, y @ (a - b), (a - b) @ (a - b)))
-    assert sums.variance == pytest.approx((y - a + b) @ (y - a + b))
     assert sums.effective == pytest.approx(36 / (4 + 4 + 1 + 1))
+    assert sums.variance == pytest.approx((y - a + b) @ (y - a + b) * 2.6 / 1.6)
 
 
 def test_the_weights_are_those_of_the_responses_that_the_judge_scored() -> None:
@@ -177,7 +178,10 @@ def test_means_and_their_difference_are_those_of_a_loop_over_clusters(strata: in
         half = (number.corrected.ci95[1] - number.corrected.ci95[0]) / 2
         counted = own & reviewed
         sizes = np.bincount(cluster[counted], 1 / chance[counted])
-        degrees = int(sizes.sum() ** 2 / (sizes**2).sum() + 1e-9) - 1
+        effective = sizes.sum() ** 2 / (sizes**2).sum()
+        degrees = int(effective + 1e-9) - 1
+        if weight:
+            variance, degrees = variance * (effective - 1) / (effective - 2), degrees - 1
         assert half == pytest.approx(t_975(degrees) * variance**0.5, rel=1e-6)
 
 
@@ -194,8 +198,8 @@ def test_lone_responses_have_the_interval_of_ppi_py() -> None:
     parts, theirs = (people[reviewed], judge[reviewed], judge[~reviewed]), weight * 19_400 / 20_000
     assert corrected.value == pytest.approx(ppi_mean_pointestimate(*parts, lam=theirs)[0], abs=1e-8)
     low, high = (float(bound[0]) for bound in ppi_mean_ci(*parts, alpha=0.05, lam=theirs))
-    # They divide by n, and take the normal quantile in place of t: 1.9639/1.9600 · √(600/599).
-    assert (corrected.ci95[1] - corrected.ci95[0]) / (high - low) == pytest.approx(1.0029, abs=1e-3)
+    # They divide by n in place of n − 2, and take the normal quantile in place of t: 1.9639/1.9600 · √(600/598).
+    assert (corrected.ci95[1] - corrected.ci95[0]) / (high - low) == pytest.approx(1.0037, abs=1e-3)
 
 
 def test_no_other_weight_of_the_judge_has_a_smaller_variance() -> None:
