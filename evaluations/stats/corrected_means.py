@@ -224,7 +224,7 @@ class ResponseValues:
             return [0] * len(self.names)
         has_some = np.zeros(len(self.people), dtype=np.bool_)
         has_some[self.picked_by_hand] = True
-        return self.count(has_some & np.isnan(self.people)).tolist()
+        return list(map(int, self.count(has_some & np.isnan(self.people))))
 
     @cached_property
     def responses(self) -> list[int]:

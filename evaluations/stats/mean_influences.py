@@ -147,7 +147,7 @@ def candidate_influences(
     """
     order = cells.order
     y, f = reviewers[order], np.zeros(len(order)) if judge is None else judge[order]
-    of = find_reviewed(y, f, *(None if column is None else column[order] for column in (split, stratum)))
+    of = find_reviewed(y, f, None if split is None else split[order], None if stratum is None else stratum[order])
     y, f = np.where(of.reviewed, y, 0.0), np.where(of.scored, f, 0.0)
     weight, everywhere = of.reviewed_weight, of.scored.astype(np.float64)
     means = np.stack([cells.mean(y, weight), cells.mean(f, everywhere), cells.mean(f, of.weight)])

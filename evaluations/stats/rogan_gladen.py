@@ -63,7 +63,8 @@ class JudgedPasses:
     def has_both_classes(self) -> BoolArray:
         """Whether each group has responses of both classes by reviewers."""
         of_class = (self.reviewed.reviewed & (self.reference == result) for result in (0, 1))
-        return np.logical_and.reduce([self.entries.total(members) > 0 for members in of_class])
+        fails, passes = (self.entries.total(members) > 0 for members in of_class)
+        return np.asarray(fails & passes)
 
 
 @dataclass(frozen=True)

@@ -243,9 +243,9 @@ def test_failed_calls_of_a_judge_of_responses_count_in_its_decision(evaluation: 
     make_judge_score(gpt, other.response_b, CallState.PENDING.value, sample=1)
     made = build_report(evaluation, None, ReportRules()).score_decisions["gpt"]
     failures = made.gauges.failures.number
-    assert (failures.value, failures.n) == (pytest.approx(1 / 3), 3)
+    assert (failures.value, failures.n) == pytest.approx((1 / 3, 3))
     # Credits 1, 0 and 1 on the three that it scored or failed on.
-    assert (made.levels.judge.value, made.n) == (pytest.approx(2 / 3), 3)
+    assert (made.levels.judge.value, made.n) == pytest.approx((2 / 3, 3))
 
 
 def test_test_calls_are_no_failures_of_a_judge_of_responses(evaluation: Evaluation) -> None:

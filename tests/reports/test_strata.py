@@ -148,7 +148,7 @@ def test_scores_of_a_stratified_queue_stand_for_their_category_too(evaluation: E
             ann, slot.item.comparison, {"clarity": (score, 3)}, selection_method=slot.selection_method, queue=made
         )
     found = build_report(evaluation, None, ReportRules()).scores["clarity"].candidates["alpha"]
-    assert (found.people.value, found.people.n, found.excluded) == (pytest.approx(4), 4, 0)
+    assert (found.people.value, found.people.n, found.excluded) == pytest.approx((4, 4, 0))
 
 
 def test_scores_of_what_a_reviewer_opened_are_excluded_from_means(evaluation: Evaluation) -> None:

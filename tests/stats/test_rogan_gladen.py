@@ -113,7 +113,7 @@ def test_the_covariance_is_that_of_the_jackknife_of_clusters() -> None:
     def rates_without(left_out: int) -> FloatArray:
         kept = study.cluster != left_out
         columns = (column[kept] for column in (study.judge, study.reference, study.cluster))
-        return error_rates(JudgedPasses(*columns), added=0).rates[0]
+        return error_rates(JudgedPasses(*columns), added=0).rates.ravel()
 
     clusters = np.unique(study.cluster)
     without = np.array([rates_without(one) for one in clusters])

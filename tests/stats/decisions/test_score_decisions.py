@@ -103,7 +103,7 @@ def study_with_failures(failures: int) -> AspectScores:
 def test_failures_that_are_shown_to_be_above_their_bar_make_a_judge_of_responses_not_reliable() -> None:
     # Wilson's lower bound with t(199) = 1.972 of 12 in 200 is .034, below the bar of .05; of 24 in 200 it is .082.
     few = decide_score_judges({"quality": study_with_failures(12)}, DEFAULT_BARS, 1)["gpt"]
-    assert (few.gauges.failures.number.value, few.gauges.failures.number.n) == (pytest.approx(0.06), 200)
+    assert (few.gauges.failures.number.value, few.gauges.failures.number.n) == pytest.approx((0.06, 200))
     assert few.gauges.failures.number.ci95 is not None
     assert few.gauges.failures.number.ci95[0] == pytest.approx(0.034, abs=1e-3)
     assert not few.gauges.failures.exceeds
