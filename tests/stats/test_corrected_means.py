@@ -335,6 +335,15 @@ def test_in_a_small_simulation_intervals_cover_and_only_the_judge_alone_is_biase
         assert tally["pass, Rogan–Gladen"].given < 0.06 * tally["pass, Rogan–Gladen"].asked
 
 
+def test_in_a_small_simulation_of_unequal_strata_intervals_cover_and_nothing_is_biased() -> None:
+    tally = simulate("biased", 150, "1", 120, find_truth(100_000, strata=True), strata=True)
+    for name in ("score, corrected", "score difference, corrected", "pass, corrected", "pass, Rogan–Gladen"):
+        found = tally[name]
+        assert found.given > 0.9 * found.asked
+        assert 0.89 < found.held / found.given <= 1
+        assert abs(found.error / found.valued) < 0.04
+
+
 def test_bounds_apply_to_shares_alone() -> None:
     people, judge = np.array([0.0, 0, 0, GAP]), np.array([1.0, 1, 1, 0])
     for bounds, lowest in ((SHARE_BOUNDS, 0.0), (UNBOUNDED, -1.0)):
