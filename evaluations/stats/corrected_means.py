@@ -15,7 +15,7 @@ one λ, and the covariance of responses to a query is in its variance.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import sqrt
 from typing import Final
 
@@ -194,12 +194,6 @@ class ResponseValues:
     @cached_property
     def cells(self) -> ResponseCells:
         return response_cells(self.candidate, self.cluster, len(self.names))
-
-    @cached_property
-    def by_candidate(self) -> dict[int, IntArray]:
-        """The responses of each candidate that has any."""
-        ends = np.searchsorted(self.cells.candidate, np.arange(len(self.names) + 1))
-        return {number: self.cells.order[a:b] for number, (a, b) in enumerate(pairwise(ends.tolist())) if a < b}
 
     @cached_property
     def scored_candidates(self) -> list[int]:

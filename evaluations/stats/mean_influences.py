@@ -1,6 +1,6 @@
 """What each cluster adds to the means of candidates, and the sums from which means and differences have variances.
 
-`corrected_means` defines the influences y_g and d_g. Everything is computed for all candidates at once.
+`corrected_means` defines y_g and d_g, the influences of a cluster. Everything is computed for all candidates at once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +20,8 @@ from evaluations.stats.post_stratification import inclusion_probabilities
 from evaluations.stats.ppi import optimal_lambda
 from evaluations.stats.ranks import rank_values
 
-# The rows of `ClusterInfluences`; all but the weight and the influences are 1 where the cluster has such a response.
 NO_REST: Final = 1e-9  # as a share: beside a cluster there is nothing else
+# The rows of `ClusterInfluences`; all but the weight and the influences are 1 where the cluster has such a response.
 WEIGHT, REVIEWED, Y, D, VARIED, DIFFERING = range(6)
 
 
