@@ -4,7 +4,8 @@
 
 Prints a line of JSON for each part: in processor seconds of this process the best of so many times, and how many
 bytes its JSON has. *candidates*: sparse comparisons, one judge on all, two reviewers on a share; *scores*: ten
-scored responses of each candidate; *reviewers*: 123 on 350 comparisons, each reviewed by three of them and by all.
+scored responses of each candidate, without and with pass rates by a threshold; *reviewers*: 123 on 350 comparisons,
+each reviewed by three of them and by all.
 """
 
 import argparse
@@ -39,6 +40,7 @@ SEED = 3
 REVIEWERS, REVIEWED = 123, 350
 SHARE = 0.2  # of the comparisons, or of the responses, that both reviewers review
 RESPONSES = 10  # of each candidate
+PASS_FROM = 4.0
 CHOICES = [0.42, 0.4, 0.18]
 NOBODY = np.empty(0, dtype=np.int64)
 NO_VOTES = Votes(NOBODY, NOBODY, NOBODY, NOBODY)
@@ -118,11 +120,11 @@ def make_material(items: Items, of_items: list[IntArray], rng: np.random.Generat
     )
 
 
-def make_scores(candidates: int, rng: np.random.Generator) -> AspectScores:
+def make_scores(candidates: int, share: float, rng: np.random.Generator) -> AspectScores:
     """Scores from 1 to 5 of the judge on all responses, of two reviewers on a share."""
     responses = candidates * RESPONSES
     truth = rng.integers(1, 6, responses)
-    unit = np.tile(np.flatnonzero(rng.random(responses) < SHARE), 2)
+    unit = np.tile(np.flatnonzero(rng.random(responses) < share), 2)
     value = np.clip(truth[unit] + rng.integers(-1, 2, len(unit)), 1, 5).astype(np.float64)
     return AspectScores(
         name="quality",
@@ -163,8 +165,9 @@ def measure_candidates(options: argparse.Namespace) -> None:
 
 
 def measure_scores(options: argparse.Namespace) -> None:
-    scores = make_scores(options.candidates, np.random.default_rng(SEED))
-    measure("scores", ReportPart.SCORES.value, partial(score_report, scores), options.times)
+    scores = make_scores(options.candidates, options.share, np.random.default_rng(SEED))
+    for part, rules in (("scores", ReportRules()), ("scores and pass rates", ReportRules(pass_from=PASS_FROM))):
+        measure("scores", part, partial(score_report, scores, rules), options.times)
 
 
 def measure_reviewers(options: argparse.Namespace) -> None:
@@ -189,7 +192,9 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(CASES), metavar="case", help=", ".join(CASES))
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--comparisons", type=int, default=100_000)
-    parser.add_argument("--share", type=float, default=SHARE, help="of the comparisons that reviewers review")
+    parser.add_argument(
+        "--share", type=float, default=SHARE, help="of the comparisons, or responses, that reviewers review"
+    )
     parser.add_argument("--times", type=int, default=3)
     options = parser.parse_args()
     for name in options.cases:

@@ -107,10 +107,7 @@ class Card:
 
     @property
     def gauges(self) -> list[GaugeLine]:
-        """Those of choices: scores have none."""
-        if self.decision is None or self.decision.scale:
-            return []
-        return list(iterate_gauges(self.decision))
+        return [] if self.decision is None else list(iterate_gauges(self.decision))
 
 
 def lower_end(number: Estimate) -> float | None:
@@ -120,6 +117,8 @@ def lower_end(number: Estimate) -> float | None:
 def iterate_gauges(decision: Decision) -> Iterator[GaugeLine]:
     gauges, bars = decision.gauges, decision.bars
     yield GaugeLine("Failed calls", gauges.failures, "percent", f"limit {percent_of(bars.failures)}")
+    if decision.scale:  # of scores, the others are not computed
+        return
     yield GaugeLine("Flips with order", gauges.inconsistency, "percent", f"limit {percent_of(bars.inconsistency)}")
     limits = f"limit {100 * (EVEN - bars.bias):.0f}–{percent_of(EVEN + bars.bias)}"
     yield GaugeLine("Prefers first", gauges.position, "percent", limits)

@@ -14,11 +14,11 @@ from evaluations.models.comparisons import Candidate, Comparison, Response
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.verdicts import Score
-from evaluations.reports.materials import list_stratified_by
 from evaluations.stats import coding
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import no_choices
+from evaluations.stats.post_stratification import response_strata
 from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.score_report import AspectScores
 from evaluations.stats.votes import Votes
@@ -28,6 +28,7 @@ from evaluations.verdicts.score_arrays import (
     build_imported_votes,
     build_reviewed_votes,
     join_vote_arrays,
+    read_failed_responses,
     read_imported_score_rows,
     read_mean_scores,
     read_response_sides,
@@ -70,10 +71,14 @@ class PeopleScores:
 
 @dataclass(frozen=True)
 class CountedScores:
-    """``people``: the scores that count; ``late``: where those are others, of reviews that saw the judge first."""
+    """``people``: the scores that count; ``late``: where those are others, of reviews that saw the judge first.
+
+    ``picked_by_hand``: the responses of scores that do not count, because they were not drawn at random.
+    """
 
     people: PersonScores
     late: PersonScores
+    picked_by_hand: IntArray
     counts: VoteCounts
 
 
@@ -84,8 +89,9 @@ def read_aspect_scores(
     ids: IntArray,
     responses: QuerySet[Response],
     rules: ReportRules,
+    stratum: IntArray | None = None,
 ) -> dict[str, AspectScores]:
-    """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order.
+    """By the aspect's key, in the order of the aspects. ``ids``: of the comparisons, in order; ``stratum``: of each.
 
     Scores of a review count if its comparison is one of these, even if other comparisons share its responses;
     what came in files, and what judges said, where the response stands in one of them or is one of ``responses``.
@@ -97,28 +103,36 @@ def read_aspect_scores(
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
     people_scores = read_people_scores(people, comparisons, ids, sides, rules)
     means = read_mean_scores(sides, [rater.pk for rater in judges])
+    failed = read_failed_responses(sides, judges)
     scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
     scales = read_score_scales([aspect for aspect in aspects if aspect.pk in scored_aspects], raters)
-    is_stratified = bool(list_stratified_by(aspects[0].evaluation))
+    of_responses = None if stratum is None else response_strata(stratum, sides.a, sides.b, len(sides.responses))
     by_aspect = {}
     for aspect in aspects:
         if aspect.pk in scored_aspects:
             by_people = count_people_scores(people_scores.get(aspect.pk, NO_SCORES), rules)
+            scoring = [judge for judge in judges if (judge.pk, aspect.pk) in means]
             by_aspect[aspect.key] = AspectScores(
                 name=aspect.name,
                 people=by_people.people,
                 saw_judge_first=by_people.late,
                 counts=by_people.counts,
                 names=tuple(rater.name for rater in people),
-                judges={judge.name: means[judge.pk, aspect.pk] for judge in judges if (judge.pk, aspect.pk) in means},
+                judges={judge.name: means[judge.pk, aspect.pk] for judge in scoring},
+                failed={
+                    judge.name: failed[judge.pk] & np.isnan(means[judge.pk, aspect.pk])
+                    for judge in scoring
+                    if judge.pk in failed
+                },
                 cluster=cluster,
                 candidate=candidate,
                 candidates=candidates,
                 responses=sides.responses,
                 two_values=scales[aspect.pk].two_values,
                 lower_is_better=scales[aspect.pk].lower_is_better,
-                is_stratified=is_stratified,
+                stratum=of_responses,
+                picked_by_hand=by_people.picked_by_hand,
             )
     return by_aspect
 
@@ -180,6 +194,7 @@ def count_people_scores(scores: PeopleScores, rules: ReportRules) -> CountedScor
     return CountedScores(
         people=scores.where(chosen),
         late=scores.where(saw & ~chosen),
+        picked_by_hand=scores.response[(rows.picked == NOT_DRAWN) & np.isin(rows.knew, knew)],
         counts=VoteCounts(
             blind=int((chosen & (rows.knew == BLIND)).sum()),
             unknown=int((chosen & (rows.knew == UNKNOWN)).sum()),

@@ -174,7 +174,7 @@ def build_report(
         rules,
         parts,
         group_weights_by_aspect(raters, places, aspects) if ReportPart.JUDGES in parts else {},
-        read_aspect_scores(aspects, raters, selected, places.ids, alone, rules)
+        read_aspect_scores(aspects, raters, selected, places.ids, alone, rules, items.stratum)
         if NEED_SCORES.intersection(parts)
         else {},
         no_verdicts=tuple(row.name for row in aspects if row not in reported),

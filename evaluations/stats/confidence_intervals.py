@@ -121,6 +121,9 @@ def differentiate(statistic: Statistic, totals: FloatArray) -> StatisticWithGrad
 
 Bounds = tuple[float, float]
 BOOTSTRAP_UP_TO: Final = 2_000  # clusters; above, the linearised interval is the same to two digits and quicker
+# Clusters for each effective one; above, a few clusters dominate: a giant of 9 % of the items among 1,000 clusters is
+# drawn twice or not at all in most resamples, and the bootstrap covers 90 %, the linearised interval 94 %.
+MAX_UNEVENNESS: Final = 2
 MIN_CLUSTERS: Final = 40  # effective ones
 ROUNDING: Final = 1e-9  # the rounding error of sums of sizes
 NOISE: Final = 1e-8  # as a share of a value: the error of numerical slopes where nothing varies
@@ -164,7 +167,7 @@ class Spread:
         """The intervals of several numbers, given their statistic already measured at the totals."""
         if self.contributions.clusters < 2:
             return [number if number.value is None else number.without_interval(ONE_CLUSTER) for number in numbers]
-        if self.contributions.clusters <= BOOTSTRAP_UP_TO:
+        if self.contributions.clusters <= min(BOOTSTRAP_UP_TO, MAX_UNEVENNESS * self.effective):
             return self.bootstrap_intervals(numbers, statistic)
         return self.linearised_intervals(numbers, statistic.slopes, bounds)
 

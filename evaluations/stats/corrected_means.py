@@ -1,21 +1,22 @@
 """Means of scores, or pass rates, of candidates: from reviewers, from a judge, and corrected by PPI++.
 
-Every response has the same weight. With F̂ the judge's mean over all responses that it scored, and Ȳ and F̄ the means of
-reviewers and judge over those that both scored,
+With F̂ the judge's mean over all N responses that it scored, and Ȳ and F̄ the means of reviewers and judge over those
+that both scored, each with the weight w = 1/π (`post_stratification`; all 1 without strata),
 
-    θ(λ) = λ F̂ + Ȳ − λ F̄,    influence of cluster g:  y_g − λ d_g,
-    y_g = Σ (Y − Ȳ) ÷ n,    d_g = Σ (F − F̄) ÷ n − Σ (F − F̂) ÷ N,
+    θ(λ) = λ F̂ + Ȳ − λ F̄,    variance Σ (y_g − λ d_g)² over clusters g,
 
-as in `ppi` (Angelopoulos, Duchi and Zrnic 2023). Reviewed responses without a value, on which reviewers are evenly
-split, are in F̄ and not in Ȳ, because F̂ has such responses, too. The influences of two candidates are subtracted
-cluster by cluster, so that a difference has one λ, and the covariance of responses to a query is in its variance.
+as in `ppi` (Angelopoulos, Duchi and Zrnic 2023), y_g and d_g being what Ȳ and F̄ − F̂ are more than without the cluster
+(`ResponseCells.influence`): the linearised variance of `ppi` covers 91–93 % where sizes of clusters follow Zipf, or one
+is a giant. Reviewed responses without a value, on which reviewers are evenly split, are in F̄ and not in Ȳ, because F̂
+has such responses, too. The influences of two candidates are subtracted cluster by cluster, so that a difference has
+one λ, and the covariance of responses to a query is in its variance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
-from math import floor, sqrt
+from itertools import combinations
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -26,7 +27,6 @@ from evaluations.stats.confidence_intervals import (
     MIN_DISAGREEING,
     NOISE,
     ONE_CLUSTER,
-    ROUNDING,
     SHARE_BOUNDS,
     UNBOUNDED,
     Bounds,
@@ -55,7 +55,6 @@ NOT_JUDGED: Final = "The judge scored no response of this model."
 NOT_SHARED: Final = "No response of this model has scores from both the judge and reviewers."
 NOT_BOTH: Final = "At least one of the two models has no such scores."
 PARTLY_SCORED: Final = "The judge scored {:,} of {:,} responses. A correction needs {}% of them."
-STRATIFIED: Final = "Reviews were sampled by strata, and corrected means of scores have no weights for strata."
 HARDLY_VARIED: Final = (
     "In only {} reviewed clusters do scores differ from the most common one; a CI needs {}, or it would be too narrow."
 )
@@ -75,15 +74,14 @@ def pairs_to_compare(candidates: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def mean_interval(number: Estimate, sums: MeanSums, bounds: Bounds) -> Estimate:
-    """± t with effective clusters − 1 degrees of freedom; Wilson's for shares with few clusters, or few that differ."""
+    """± t by effective clusters; Wilson's for shares with few clusters, or few that differ."""
     if sums.clusters < 2:
         return number.without_interval(ONE_CLUSTER)
     if bounds is SHARE_BOUNDS and (sums.effective < MIN_CLUSTERS or sums.varied < MIN_DISAGREEING):
         return wilson_from_variance(number, sums.clusters, sums.variance, sums.effective)
     if sqrt(sums.variance) <= NOISE * max(abs(number.value or 0.0), NOISE):
         return number.without_interval(NO_INTERVAL)
-    degrees = max(floor(sums.effective + ROUNDING) - 1, 1)
-    return number.with_margin(t_975(degrees) * sqrt(sums.variance), bounds, f"t over {sums.clusters:,} clusters")
+    return number.with_margin(t_975(sums.degrees) * sqrt(sums.variance), bounds, f"t over {sums.clusters:,} clusters")
 
 
 def mean_estimate(sums: MeanSums, bounds: Bounds, empty: str) -> Estimate:
@@ -134,12 +132,16 @@ class CorrectedMean:
 
 @dataclass(frozen=True)
 class CandidateMean:
-    """``people`` and ``judges``: the means; ``corrected``: by judge. ``responses``: all of the candidate."""
+    """``people`` and ``judges``: the means; ``corrected``: by judge. ``responses``: all of the candidate.
+
+    ``excluded``: those with scores of reviewers of which none counts, because they were not drawn at random.
+    """
 
     people: Estimate
     judges: dict[str, Estimate]
     corrected: dict[str, CorrectedMean]
     responses: int
+    excluded: int
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,9 @@ class ResponseValues:
     """Values of all responses, NaN where there is none.
 
     ``people``: from reviewers. ``judges``: by name. ``candidate``: the index in ``names``. ``cluster``: from 0.
-    ``bounds``: of a mean. ``why_uncorrected``: why no mean may be corrected, if so. ``split``: the responses that were
-    reviewed and have no value.
+    ``bounds``: of a mean. ``split``: the responses that were reviewed and have no value. ``stratum``: in each every
+    response had the same chance to be reviewed; None for a single one. ``picked_by_hand``: the responses with scores
+    of reviews that were not drawn at random, which do not count.
     """
 
     people: FloatArray
@@ -184,18 +187,13 @@ class ResponseValues:
     cluster: IntArray
     names: Sequence[str]
     bounds: Bounds = UNBOUNDED
-    why_uncorrected: str | None = None
     split: BoolArray | None = None
+    stratum: IntArray | None = None
+    picked_by_hand: IntArray | None = None
 
     @cached_property
     def cells(self) -> ResponseCells:
         return response_cells(self.candidate, self.cluster, len(self.names))
-
-    @cached_property
-    def by_candidate(self) -> dict[int, IntArray]:
-        """The responses of each candidate that has any."""
-        ends = np.searchsorted(self.cells.candidate, np.arange(len(self.names) + 1))
-        return {number: self.cells.order[a:b] for number, (a, b) in enumerate(pairwise(ends.tolist())) if a < b}
 
     @cached_property
     def scored_candidates(self) -> list[int]:
@@ -209,8 +207,18 @@ class ResponseValues:
         """How many of the chosen responses each candidate has."""
         return np.bincount(self.candidate[chosen], minlength=len(self.names))
 
-    def influences(self, value: FloatArray, judge: FloatArray | None = None) -> ClusterInfluences:
-        return candidate_influences(self.cells, value, judge, self.split)
+    def influences(self, judge: FloatArray | None = None) -> ClusterInfluences:
+        """Of reviewers' means, alone or beside a judge."""
+        return candidate_influences(self.cells, self.people, judge, self.split, self.stratum)
+
+    @cached_property
+    def excluded(self) -> list[int]:
+        """How many responses of each candidate have scores of reviewers of which none counts."""
+        if self.picked_by_hand is None:
+            return [0] * len(self.names)
+        has_some = np.zeros(len(self.people), dtype=np.bool_)
+        has_some[self.picked_by_hand] = True
+        return list(map(int, self.count(has_some & np.isnan(self.people))))
 
     @cached_property
     def responses(self) -> list[int]:
@@ -247,14 +255,14 @@ class ResponseValues:
             return NOT_JUDGED if reviewed else NOT_REVIEWED
         if 100 * scored < MIN_COVERED * responses:
             return PARTLY_SCORED.format(scored, responses, MIN_COVERED)
-        return self.why_uncorrected or (None if shared else NOT_SHARED)
+        return None if shared else NOT_SHARED
 
 
 def candidate_means(values: ResponseValues) -> CandidateMeans:
     """Means of every candidate with a scored response, and their differences."""
-    people = values.influences(values.people)
-    alone = {name: values.influences(judge) for name, judge in values.judges.items()}
-    together = {name: values.influences(values.people, judge) for name, judge in values.judges.items()}
+    people = values.influences()
+    alone = {name: candidate_influences(values.cells, judge, None) for name, judge in values.judges.items()}
+    together = {name: values.influences(judge) for name, judge in values.judges.items()}
     of_people = all_mean_sums(people)
     of_judges, of_both = ({name: all_mean_sums(one) for name, one in by_name.items()} for by_name in (alone, together))
     candidates = {
@@ -266,6 +274,7 @@ def candidate_means(values: ResponseValues) -> CandidateMeans:
                 for name, sums in of_both.items()
             },
             responses=values.responses[number],
+            excluded=values.excluded[number],
         )
         for number in values.scored_candidates
     }

@@ -171,7 +171,7 @@ def full_report(
         compared_judges=compare_all_judges(kept, study, look_at) if ReportPart.JUDGES in requested else (),
         confidence={key: confidence_part(kept[key], study, rules, by_judge) for key, by_judge in weights.items()},
         scores={key: score_report(of_aspect, rules) for key, of_aspect in scored.items()},
-        score_decisions=decide_score_judges(scored, study.bars, study.judges),
+        score_decisions=decide_score_judges(scored, study.bars, study.judges, rules.pass_from),
     )
 
 

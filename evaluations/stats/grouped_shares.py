@@ -1,6 +1,7 @@
 """A share in each of many groups, with intervals by cluster, computed for all groups at once."""
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -27,6 +28,15 @@ class GroupedEntries:
         """Per group: the sum over clusters of the squared sum of the value in the cluster."""
         by_cell = np.bincount(self.cell, value, len(self.group_of_cell))
         return np.bincount(self.group_of_cell, by_cell**2, self.groups).astype(np.float64, copy=False)
+
+    def products(self, *values: FloatArray) -> FloatArray:
+        """Per group: the sum over clusters of v vᵀ, v the sums of all values in the cluster: groups × n × n."""
+        by_cell = [np.bincount(self.cell, value, len(self.group_of_cell)) for value in values]
+        products = np.empty((self.groups, len(values), len(values)))
+        for i, j in combinations_with_replacement(range(len(values)), 2):
+            sums = np.bincount(self.group_of_cell, by_cell[i] * by_cell[j], self.groups)
+            products[:, i, j] = products[:, j, i] = sums
+        return products
 
     def clusters(self, counted: BoolArray) -> IntArray:
         """Per group: how many clusters have an entry that counts."""

@@ -99,9 +99,9 @@ OF_PART: Final = {
         "the calibration error one from draws of the bins' noise by cluster, and the Brier score one by bootstrap."
     ),
     ReportPart.SCORES: (
-        "Mean scores have intervals of t over clusters. Other numbers of scores have them by bootstrap; rank "
-        "correlations and ordinal alpha of more than eleven values are linearised by cluster. Below "
-        f"{MIN_CLUSTERS} clusters mean differences have intervals of t, and these others none."
+        "Mean scores have intervals of t, with variances by the jackknife of clusters. Other numbers of scores have "
+        "them by bootstrap; rank correlations and ordinal alpha of more than eleven values are linearised by cluster. "
+        f"Below {MIN_CLUSTERS} clusters mean differences have intervals of t, and these others none."
     ),
 }
 WILSON: Final = (
@@ -109,7 +109,8 @@ WILSON: Final = (
 )
 BOOTSTRAP: Final = (
     f"The bootstrap is of clusters, bias-corrected and accelerated ({RESAMPLES:,} resamples with Poisson weights, "
-    f"fixed seed); above {BOOTSTRAP_UP_TO:,} clusters cluster-robust linearisation replaces it."
+    f"fixed seed); above {BOOTSTRAP_UP_TO:,} clusters, or where a few large ones dominate, cluster-robust "
+    "linearisation replaces it."
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.group_means import JudgedOutcomes, ReviewedSample
 from evaluations.stats.matches import HalfArray, Matches, MatchGroups, halves_at, halves_by_side, number_sorted_clusters
+from evaluations.stats.post_stratification import inclusion_probabilities
 from evaluations.stats.ranking_evidence import RankingEvidence
 
 
@@ -35,12 +36,8 @@ class ReviewedMatches:
 
     @cached_property
     def probability(self) -> FloatArray:
-        """π of each comparison: the share of its stratum that counts. All 1 where there is a single stratum."""
-        stratum = self.matches.items.stratum
-        if not stratum.any():
-            return np.ones(len(stratum))
-        size = np.bincount(stratum)
-        return np.asarray((np.bincount(stratum[self.counts], minlength=len(size)) / np.maximum(size, 1))[stratum])
+        """π of each comparison."""
+        return inclusion_probabilities(self.matches.items.stratum, self.counts)
 
     @cached_property
     def items(self) -> IntArray:

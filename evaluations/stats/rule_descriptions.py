@@ -41,10 +41,12 @@ ALWAYS: Final = {
     "queues with stratified random draws count too; if there are any, win rates and rankings weight each comparison by "
     "(all comparisons of its stratum) ÷ (those that count). Votes on comparisons that a strategy selected or a "
     "reviewer opened are excluded and counted until the random order reaches the comparison; calibration is always "
-    "excluded. Imported votes are assumed to be a random sample.",
+    "excluded. Imported votes and scores are assumed to be a random sample.",
     "responses": "Human scores of single responses follow the rules for votes. Of several reviews of a comparison, the "
     "newest counts. Imported scores, dated by the import of their file, and scores of judges count if the response is "
-    "in one of these comparisons, or is in none and matches the filters.",
+    "in one of these comparisons, or is in none and matches the filters. If there are stratified random draws, mean "
+    "scores and pass rates weight each response by (all responses whose comparisons are in the same strata) ÷ (those "
+    "that count).",
     "anchoring": "An effect of seeing the judge is claimed only if each comparison was randomly assigned to be "
     "reviewed blind or with the judge shown. It is agreement with the shown judge when shown, minus agreement when "
     "blind, for each judge separately.",
@@ -77,7 +79,10 @@ def describe_passes(rules: ReportRules) -> str:
             "A single response passes with the better score of a scale of two. On other scales, pass rates need a "
             "threshold."
         )
-    return f"A single response passes from a score of {rules.pass_from:g}, or up to it where lower scores are better."
+    return (
+        f"A single response passes from a score of {rules.pass_from:g}, or up to it where lower scores are better. "
+        "Decisions on judges of single responses are based on the scores, not on this threshold."
+    )
 
 
 def describe_raters(rules: ReportRules) -> str:

@@ -14,9 +14,8 @@ from evaluations.domain.reports import ReportRules
 from evaluations.stats.alt_test import AltTest, advantage_of_distances, advantage_of_scores, alt_test
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.cluster_totals import number_clusters
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.corrected_means import (
-    STRATIFIED,
     CandidateDifference,
     CandidateMean,
     ResponseValues,
@@ -106,9 +105,10 @@ class AspectScores:
 
     ``name``: of the aspect. ``people``: the scores that count; ``saw_judge_first``: those of reviews that saw the judge
     first, which do not. ``names``: the person of each rater number. ``judges``: by name, the judge's mean score of each
-    response, NaN where it has none. ``cluster`` and ``candidate``: of each response, the latter as index of
+    response, NaN where it has none; ``failed``: by name, the responses without one because calls failed, if there are
+    any. ``cluster`` and ``candidate``: of each response, the latter as index of
     ``candidates``. ``responses``: their ids in the database. ``two_values``: the scale, if it has only two.
-    ``is_stratified``: whether reviews were sampled by strata.
+    ``stratum`` and ``picked_by_hand``: as in `ResponseValues`.
     """
 
     name: str
@@ -123,7 +123,9 @@ class AspectScores:
     responses: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     two_values: tuple[float, float] | None = None
     lower_is_better: bool = False
-    is_stratified: bool = False
+    failed: Mapping[str, BoolArray] = field(default_factory=dict)
+    stratum: IntArray | None = None
+    picked_by_hand: IntArray | None = None
 
     def pass_rule(self, pass_from: float | None) -> PassRule | None:
         """The rule by the reader's threshold, else by the better of two values; None without either."""
@@ -188,7 +190,8 @@ def response_values(scores: AspectScores, reviewed: ReviewedScores) -> ResponseV
         candidate=scores.candidate,
         cluster=scores.cluster,
         names=scores.candidates,
-        why_uncorrected=STRATIFIED if scores.is_stratified else None,
+        stratum=scores.stratum,
+        picked_by_hand=scores.picked_by_hand,
     )
 
 

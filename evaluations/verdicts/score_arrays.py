@@ -1,6 +1,6 @@
 """Votes and verdicts as arrays, derived from scores of single responses: of judges, in reviews, and imported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +9,7 @@ from django.db.models import BigIntegerField, Case, F, IntegerField, Q, QuerySet
 from django.db.models.functions import Cast, Coalesce
 
 from evaluations.domain.choices import PACKED_ORDERS, ScoreRule, Stage
-from evaluations.domain.judges import CallState
+from evaluations.domain.judges import FAILURE_STATES, CallState
 from evaluations.domain.reviews import SAVED_REVIEW_STATES
 from evaluations.domain.roles import RaterKind
 from evaluations.domain.texts import ComparisonOrigin
@@ -18,7 +18,7 @@ from evaluations.models.imports import Import
 from evaluations.models.judges import Rater
 from evaluations.models.runs import Call
 from evaluations.models.verdicts import Score
-from evaluations.stats.coding import FOLDED, TIE, UNKNOWN, FloatArray, IntArray
+from evaluations.stats.coding import FOLDED, TIE, UNKNOWN, BoolArray, FloatArray, IntArray
 from evaluations.stats.judge_verdicts import (
     STATES,
     JudgeVerdicts,
@@ -139,6 +139,21 @@ def read_calls_without_score(
     sides: ResponseSides, judges: Sequence[Rater]
 ) -> tuple[dict[int, UnansweredCalls], dict[int, IntArray], dict[int, int]]:
     """Calls without a score, their states, and how many verdicts were repaired, each by rater id."""
+    unanswered, states, repaired = {}, {}, {}
+    for rater, part in read_unscored_calls(sides, judges):
+        answered = part["packed"] == len(STATES)
+        repaired[rater] = int(answered.sum())
+        states[rater] = part["packed"][~answered]
+        item, number = sides.comparisons_with(part["response"][~answered])
+        unanswered[rater] = UnansweredCalls(item, np.full(len(item), FOLDED), states[rater][number])
+    return unanswered, states, repaired
+
+
+def read_unscored_calls(sides: ResponseSides, judges: Sequence[Rater]) -> Iterator[tuple[int, StructuredRows]]:
+    """By rater id, the calls on these responses without an answer, and those answered when asked a second time.
+
+    ``packed``: the code of the state, len(STATES) of an answer; ``response``: by place.
+    """
     rater_of = {rater.judge_id: rater.pk for rater in judges}
     unscored = Call.objects.filter(Q(repaired=True) | ~Q(state=CallState.ANSWERED.value), response__isnull=False)
     packed = encode_word("state", STATES, len(STATES))
@@ -146,15 +161,20 @@ def read_calls_without_score(
     rows = np.fromiter(calls.iterator(chunk_size=10_000), dtype=CALL_ROW)
     place, known = sides.known(rows["response"])
     rows["response"] = place
-    unanswered, states, repaired = {}, {}, {}
     for (judge,), part in group_rows(rows[known], "judge"):
-        rater = rater_of[judge]
-        answered = part["packed"] == len(STATES)
-        repaired[rater] = int(answered.sum())
-        states[rater] = part["packed"][~answered]
-        item, number = sides.comparisons_with(part["response"][~answered])
-        unanswered[rater] = UnansweredCalls(item, np.full(len(item), FOLDED), states[rater][number])
-    return unanswered, states, repaired
+        yield rater_of[judge], part
+
+
+def read_failed_responses(sides: ResponseSides, judges: Sequence[Rater]) -> dict[int, BoolArray]:
+    """By rater id, whether a call of the judge on each response failed and none is waiting."""
+    failed_responses = {}
+    for rater, part in read_unscored_calls(sides, judges):
+        failed, waiting = np.zeros((2, len(sides.responses)), dtype=bool)
+        has_failed = part["packed"] < len(FAILURE_STATES)
+        failed[part["response"][has_failed]] = True
+        waiting[part["response"][~has_failed & (part["packed"] < len(STATES))]] = True
+        failed_responses[rater] = failed & ~waiting
+    return failed_responses
 
 
 REVIEWED_SCORE_COLUMNS: Final = (

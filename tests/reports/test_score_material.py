@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evaluations.domain.judges import CallState
 from evaluations.domain.reports import ReportPart, ReportRules, SeenRule
 from evaluations.domain.reviews import SelectionMethod
 from evaluations.models.comparisons import Comparison
@@ -222,3 +223,36 @@ def test_the_methods_say_how_many_gave_scores_and_by_what_rule(evaluation: Evalu
         "scores of single responses on"
         not in build_report(evaluation, None, ReportRules(), parts=(ReportPart.WINS,)).methods
     )
+
+
+# ---- failed calls ------------------------------------------------------------------------------
+
+
+def test_failed_calls_of_a_judge_of_responses_count_in_its_decision(evaluation: Evaluation) -> None:
+    """Of four responses one has a score, one a failed call, one a score and a failed call, and one waits."""
+    one, other = make_comparison(evaluation), make_comparison(evaluation)
+    for reviewer in (make_human(evaluation, "ann"), make_human(evaluation, "ben")):
+        for comparison, scores in ((one, (5, 1)), (other, (4, 2))):
+            make_scored_review(reviewer, comparison, {"overall": scores})
+    gpt = make_scoring_judge(evaluation, "gpt")
+    make_judge_score(gpt, one.response_a, 5)
+    make_judge_score(gpt, one.response_b, CallState.UNREADABLE.value)
+    make_judge_score(gpt, other.response_a, 4)
+    make_judge_score(gpt, other.response_a, CallState.REFUSED.value, sample=1)
+    make_judge_score(gpt, other.response_b, CallState.FAILED.value)
+    make_judge_score(gpt, other.response_b, CallState.PENDING.value, sample=1)
+    made = build_report(evaluation, None, ReportRules()).score_decisions["gpt"]
+    failures = made.gauges.failures.number
+    assert (failures.value, failures.n) == pytest.approx((1 / 3, 3))
+    # Credits 1, 0 and 1 on the three that it scored or failed on.
+    assert (made.levels.judge.value, made.n) == pytest.approx((2 / 3, 3))
+
+
+def test_test_calls_are_no_failures_of_a_judge_of_responses(evaluation: Evaluation) -> None:
+    one = make_comparison(evaluation)
+    make_scored_review(make_human(evaluation), one, {"overall": (5, 1)})
+    gpt = make_scoring_judge(evaluation, "gpt")
+    make_judge_score(gpt, one.response_a, 5)
+    make_judge_score(gpt, one.response_b, CallState.FAILED.value, is_test=True)
+    failures = build_report(evaluation, None, ReportRules()).score_decisions["gpt"].gauges.failures.number
+    assert (failures.value, failures.n) == (0, 1)

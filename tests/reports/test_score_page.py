@@ -168,6 +168,17 @@ def test_a_scale_of_two_has_pass_rates_by_itself_and_others_from_a_threshold_on(
     assert "A single response passes from a score of 4" in shown
 
 
+def test_the_decision_on_scores_shows_failed_calls_and_that_the_threshold_does_not_count(
+    evaluation: Evaluation, owner: User
+) -> None:
+    score_study(evaluation)
+    shown = page(owner)
+    assert "Failed calls" in shown
+    assert "Prefers first" not in shown
+    assert "Decided on the scores" not in shown
+    assert "Decided on the scores, not on the pass threshold of 4." in page(owner, pass_from="4")
+
+
 def test_a_threshold_of_zero_is_one(evaluation: Evaluation, owner: User) -> None:
     score_study(evaluation)
     assert "Pass from: 0" in page(owner, pass_from="0")

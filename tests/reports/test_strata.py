@@ -136,6 +136,29 @@ def test_what_queues_drew_equally_of_each_category_stands_for_its_category(evalu
     assert found.n == 4
 
 
+def test_scores_of_a_stratified_queue_stand_for_their_category_too(evaluation: Evaluation) -> None:
+    """Six of coding, two of maths, two of each reviewed; alpha has 5 and 1: (6 · 5 + 2 · 1) ÷ 8."""
+    for category, number in (("coding", 6), ("maths", 2)):
+        for _ in range(number):
+            make_comparison(evaluation, category=category)
+    made, ann = drawn_equally(evaluation, StratifyBy.CATEGORY, 4), make_human(evaluation)
+    for slot in made.slots.select_related("item__comparison__query"):
+        score = 5 if slot.item.comparison.query.category == "coding" else 1
+        make_scored_review(
+            ann, slot.item.comparison, {"clarity": (score, 3)}, selection_method=slot.selection_method, queue=made
+        )
+    found = build_report(evaluation, None, ReportRules()).scores["clarity"].candidates["alpha"]
+    assert (found.people.value, found.people.n, found.excluded) == pytest.approx((4, 4, 0))
+
+
+def test_scores_of_what_a_reviewer_opened_are_excluded_from_means(evaluation: Evaluation) -> None:
+    ann = make_human(evaluation)
+    for score, method in ((5, SelectionMethod.RANDOM), (1, SelectionMethod.BY_HAND)):
+        make_scored_review(ann, make_comparison(evaluation), {"clarity": (score, 3)}, selection_method=method)
+    found = build_report(evaluation, None, ReportRules()).scores["clarity"].candidates["alpha"]
+    assert (found.people.value, found.people.n, found.responses, found.excluded) == (5, 1, 2, 1)
+
+
 def test_what_is_drawn_at_random_afterwards_counts_with_its_category(evaluation: Evaluation) -> None:
     """Three of six and one of two: each stands for two, whatever probability is stored with it."""
     made = [make_comparison(evaluation, category="coding") for _ in range(6)]

@@ -71,6 +71,15 @@ def test_the_bootstrap_and_the_linearised_interval_are_the_same_to_two_digits() 
         assert drawn.ci95_rule == "bootstrap, 2,000 resamples of 2,000 clusters"
 
 
+def test_where_a_few_clusters_dominate_the_interval_is_linearised() -> None:
+    # 199 clusters of one and one of 30: 229² ÷ (199 + 900) = 47 effective ones of 200; one of 10: 209² ÷ 299 = 146.
+    for largest, rule in ((30, "linearised over 200 clusters"), (10, "bootstrap, 2,000 resamples of 200 clusters")):
+        cluster = np.concatenate([np.arange(199), np.full(largest, 199)])
+        found = Contributions(cluster, RNG.choice(4, p=[0.5, 0.1, 0.1, 0.3], size=len(cluster)), 4)
+        for number in Spread(found).intervals(numbers(found), both, [SHARE_BOUNDS, UNBOUNDED]):
+            assert number.ci95_rule == rule
+
+
 def test_items_that_repeat_their_cluster_widen_the_interval_as_if_each_counted_once() -> None:
     once = items(300, 1)
     thrice = Contributions(np.repeat(once.cluster, 3), np.repeat(once.cell, 3), 4)

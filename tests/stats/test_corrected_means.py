@@ -1,4 +1,4 @@
-"""Means of scores and pass rates, corrected by reviewers, against hand-worked numbers and a loop over responses."""
+"""Means of scores and pass rates, corrected by reviewers, against hand-worked numbers and the jackknife of clusters."""
 
 from collections import defaultdict
 
@@ -9,21 +9,25 @@ from hypothesis import strategies as st
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 from benchmarks.corrected_scores import LENIENCE, find_truth, simulate
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.confidence_intervals import SHARE_BOUNDS, UNBOUNDED
 from evaluations.stats.corrected_means import (
     HARDLY_CORRECTED,
     NOT_JUDGED,
     NOT_REVIEWED,
     NOT_SHARED,
-    STRATIFIED,
     CandidateMeans,
     CorrectedMean,
     JudgeDifference,
     ResponseValues,
     candidate_means,
 )
-from evaluations.stats.mean_influences import cluster_influences, mean_sums
+from evaluations.stats.mean_influences import (
+    candidate_influences,
+    cluster_influences,
+    mean_sums,
+    response_cells,
+)
 from evaluations.stats.significance import t_975
 
 GAP = np.nan
@@ -50,9 +54,10 @@ def random_study(seed: int, responses: int = 240) -> tuple[FloatArray, FloatArra
 
 def test_a_corrected_mean_is_worked_by_hand() -> None:
     # Reviewers 3, 1, 4 on the first three of six responses; the judge 4, 2, 4 there and 5, 3, 4 elsewhere.
-    # Ȳ = 8/3, F̄ = 10/3, F̂ = 22/6. y = (1/3, −5/3, 4/3) ÷ 3 = (1, −5, 4)/9.
-    # d = (2/3, −4/3, 2/3)/3 − (1/3, −5/3, 1/3)/6 on the first, −(4/3, −2/3, 1/3)/6 elsewhere
-    #   = (3, −3, 3)/18, (−4, 2, −1)/18. Σyd = (3 + 15 + 12)/162 = 30/162, Σdd = (27 + 21)/324 = 48/324: λ = 1.25 → 1.
+    # Ȳ = 8/3, F̄ = 10/3, F̂ = 11/3. What they are more than without each response, G − 1 times of G as variances:
+    # y = (Y − Ȳ)/2 · √(2/3) = (1, −5, 4)/6 · √(2/3), a = (F − F̄)/2 · √(2/3) = (1, −2, 1)/3 · √(2/3),
+    # b = (F − F̂)/5 · √(5/6) = (1, −5, 1, 4, −2, 1)/15 · √(5/6), d = a − b.
+    # Σyy = 7/9, Σyd = 15/18 · 2/3 − 30/90 · √5/3 = (5 − √5)/9, Σdd = 4/9 − 2 · 12/45 · √5/3 + 8/45: λ = 1.37 → 1.
     people, judge = np.array([3, 1, 4, GAP, GAP, GAP]), np.array([4.0, 2, 4, 5, 3, 4])
     found = means_of(people, judge, np.arange(6)).candidates["model 0"]
     corrected = found.corrected["judge"]
@@ -62,40 +67,100 @@ def test_a_corrected_mean_is_worked_by_hand() -> None:
     assert corrected.corrected.value == pytest.approx(22 / 6 + 8 / 3 - 10 / 3)
     assert (corrected.corrected.n, corrected.scored, corrected.coverage) == (3, 6, 1)
     sums = mean_sums(cluster_influences(people, judge, np.arange(6)))
-    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((42 / 81, 30 / 162, 48 / 324))
-    assert sums.variance == pytest.approx((42 / 81 - 2 * 30 / 162 + 48 / 324) * 3 / 2)
+    yy, yd, dd = 7 / 9, (5 - 5**0.5) / 9, (28 - 8 * 5**0.5) / 45
+    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((yy, yd, dd))
+    # λ costs one of the degrees of freedom of 3 clusters: times 2/1.
+    assert sums.variance == pytest.approx((yy - 2 * yd + dd) * 2)
 
 
-def loop_over_responses(
-    people: FloatArray, judge: FloatArray, cluster: IntArray, signs: FloatArray, candidate: IntArray
+def test_a_corrected_mean_of_a_stratified_sample_is_worked_by_hand() -> None:
+    # Two of the four responses of the first stratum are reviewed, both of the second: weights 2, 2, 1, 1.
+    # Ȳ = (2 · 4 + 2 · 2 + 1 + 1)/6 = 14/6, F̄ = (2 · 5 + 2 · 3 + 1 + 2)/6 = 19/6, F̂ = 17/6.
+    # y = w (Y − Ȳ)/(6 − w) · √(3/4), a = w (F − F̄)/(6 − w) · √(3/4), b = (F − F̂)/5 · √(5/6), as below.
+    people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([5.0, 3, 4, 2, 1, 2])
+    stratum = np.array([0, 0, 0, 0, 1, 1])
+    found = means_of(people, judge, np.arange(6), stratum=stratum).candidates["model 0"]
+    assert (found.people.value, found.people.n) == pytest.approx((14 / 6, 4))
+    assert found.judges["judge"].value == pytest.approx(17 / 6)
+    corrected = found.corrected["judge"]
+    assert (corrected.corrected.value, corrected.judge_weight) == pytest.approx((14 / 6 + 17 / 6 - 19 / 6, 1))
+    cells = response_cells(np.zeros(6, dtype=np.int64), np.arange(6), 1)
+    sums = mean_sums(candidate_influences(cells, people, judge, stratum=stratum))
+    y = np.array([25, -5, 0, 0, -8, -8]) / 30 * 0.75**0.5
+    a = np.array([55, -5, 0, 0, -26, -14]) / 60 * 0.75**0.5
+    b = np.array([13, 1, 7, -5, -11, -5]) / 30 * (5 / 6) ** 0.5
+    assert (sums.yy, sums.yd, sums.dd) == pytest.approx((y @ y, y @ (a - b), (a - b) @ (a - b)))
+    assert sums.effective == pytest.approx(36 / (4 + 4 + 1 + 1))
+    assert sums.variance == pytest.approx((y - a + b) @ (y - a + b) * 2.6 / 1.6)
+
+
+def test_the_weights_are_those_of_the_responses_that_the_judge_scored() -> None:
+    # Of the first stratum two of three that the judge scored are reviewed: weights 1.5, 1.5, 1, 1 for the correction.
+    # Means 2.2 = (6 + 3 + 1 + 1)/5 by reviewers, 2.8 = (6 + 4.5 + 1 + 2.5)/5 by the judge; alone, 2.33 as above.
+    people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([4.0, 3, 4, GAP, 1, 2.5])
+    stratum = np.array([0, 0, 0, 0, 1, 1])
+    cells = response_cells(np.zeros(6, dtype=np.int64), np.arange(6), 1)
+    means = candidate_influences(cells, people, judge, stratum=stratum).means[:, 0]
+    assert means == pytest.approx([2.2, 14.5 / 5, 14 / 5])
+    assert means_of(people, judge, np.arange(6), stratum=stratum).candidates["model 0"].people.value == pytest.approx(
+        14 / 6
+    )
+
+
+def test_responses_with_scores_of_which_none_counts_are_excluded() -> None:
+    people, judge = np.array([4, 2, GAP, GAP, 1, 1]), np.array([5.0, 3, 4, 2, 1, 2])
+    picked = np.array([1, 2, 2])
+    assert means_of(people, judge, np.arange(6), picked_by_hand=picked).candidates["model 0"].excluded == 1
+    assert means_of(people, judge, np.arange(6)).candidates["model 0"].excluded == 0
+
+
+def loop_over_clusters(
+    people: FloatArray,
+    judge: FloatArray,
+    cluster: IntArray,
+    signs: FloatArray,
+    candidate: IntArray,
+    chance: FloatArray,
 ) -> tuple[float, float, float]:
-    """λ, the corrected difference and its variance: one response at a time. ``signs``: of each candidate."""
-    y: dict[int, float] = defaultdict(float)
-    d: dict[int, float] = defaultdict(float)
-    means, clusters = np.zeros(3), set()
+    """λ, the corrected difference and its variance by the jackknife. ``signs``: of each candidate."""
+
+    def three_means(number: int, kept: BoolArray) -> FloatArray:
+        own = kept & (candidate == number)
+        reviewed = own & ~np.isnan(people)
+        weight = 1 / chance[reviewed]
+        return np.array(
+            [
+                *(np.average(value[reviewed], weights=weight) for value in (people, judge)),
+                judge[own].mean(),
+            ]
+        )
+
+    means, y, d = np.zeros(3), defaultdict[int, float](float), defaultdict[int, float](float)
+    everything = np.ones(len(people), dtype=bool)
     for number, sign in enumerate(signs):
-        own = [k for k in range(len(people)) if candidate[k] == number]
-        reviewed = [k for k in own if not np.isnan(people[k])]
-        of_people = sum(people[k] for k in reviewed) / len(reviewed)
-        of_judge, among = sum(judge[k] for k in own) / len(own), sum(judge[k] for k in reviewed) / len(reviewed)
-        means += sign * np.array([of_people, of_judge, among])
-        for k in own:
-            d[cluster[k]] -= sign * (judge[k] - of_judge) / len(own)
-        for k in reviewed:
-            clusters.add(cluster[k])
-            y[cluster[k]] += sign * (people[k] - of_people) / len(reviewed)
-            d[cluster[k]] += sign * (judge[k] - among) / len(reviewed)
+        own = candidate == number
+        whole = three_means(number, everything)
+        means += sign * whole
+        clusters, reviewed = np.unique(cluster[own]), np.unique(cluster[own & ~np.isnan(people)])
+        factors = [(1 - 1 / len(count)) ** 0.5 for count in (reviewed, reviewed, clusters)]
+        for one in clusters.tolist():
+            more = sign * (whole - three_means(number, cluster != one)) * factors
+            y[one] += more[0]
+            d[one] += more[1] - more[2]
     yd, dd = sum(y[g] * d[g] for g in d), sum(d[g] ** 2 for g in d)
     weight = min(max(yd / dd, 0.0), 1.0)
-    variance = sum((y[g] - weight * d[g]) ** 2 for g in d) * len(clusters) / (len(clusters) - 1)
-    return weight, means[0] + weight * (means[1] - means[2]), variance
+    return weight, means[0] + weight * (means[2] - means[1]), sum((y[g] - weight * d[g]) ** 2 for g in d)
 
 
-@given(seeds)
+@pytest.mark.parametrize("strata", [1, 3])
+@given(seed=seeds)
 @settings(max_examples=20, deadline=None)
-def test_means_and_their_difference_are_those_of_a_loop_over_responses(seed: int) -> None:
+def test_means_and_their_difference_are_those_of_a_loop_over_clusters(strata: int, seed: int) -> None:
     people, judge, cluster, candidate = random_study(seed)
-    found = means_of(people, judge, cluster, candidate)
+    stratum = np.random.default_rng(seed).integers(0, strata, 80)[cluster]
+    reviewed = ~np.isnan(people)
+    chance = np.array([reviewed[stratum == one].mean() for one in stratum]) if strata > 1 else np.ones(len(people))
+    found = means_of(people, judge, cluster, candidate, stratum=stratum)
     cases: list[tuple[CorrectedMean | JudgeDifference, list[float]]] = [
         (found.candidates["model 0"].corrected["judge"], [1.0, 0.0]),
         (found.candidates["model 1"].corrected["judge"], [0.0, 1.0]),
@@ -104,15 +169,19 @@ def test_means_and_their_difference_are_those_of_a_loop_over_responses(seed: int
     for number, signs in cases:
         own = candidate == signs.index(1.0) if 0.0 in signs else np.ones(len(people), dtype=bool)
         of = np.zeros(int(own.sum()), dtype=np.int64) if 0.0 in signs else candidate
-        weight, value, variance = loop_over_responses(
-            people[own], judge[own], cluster[own], np.array([1.0] if 0.0 in signs else signs), of
+        weight, value, variance = loop_over_clusters(
+            *(people[own], judge[own], cluster[own]), np.array([1.0] if 0.0 in signs else signs), of, chance[own]
         )
         assert (number.judge_weight, number.corrected.value) == pytest.approx((weight, value), abs=1e-8)
         assert number.corrected.ci95 is not None
         assert number.corrected.ci95_rule is not None
         half = (number.corrected.ci95[1] - number.corrected.ci95[0]) / 2
-        sizes = np.unique(cluster[own & ~np.isnan(people)], return_counts=True)[1]
-        degrees = int(sizes.sum() ** 2 / (sizes**2).sum() + 1e-9) - 1
+        counted = own & reviewed
+        sizes = np.bincount(cluster[counted], 1 / chance[counted])
+        effective = sizes.sum() ** 2 / (sizes**2).sum()
+        degrees = int(effective + 1e-9) - 1
+        if weight:
+            variance, degrees = variance * (effective - 1) / (effective - 2), degrees - 1
         assert half == pytest.approx(t_975(degrees) * variance**0.5, rel=1e-6)
 
 
@@ -129,8 +198,8 @@ def test_lone_responses_have_the_interval_of_ppi_py() -> None:
     parts, theirs = (people[reviewed], judge[reviewed], judge[~reviewed]), weight * 19_400 / 20_000
     assert corrected.value == pytest.approx(ppi_mean_pointestimate(*parts, lam=theirs)[0], abs=1e-8)
     low, high = (float(bound[0]) for bound in ppi_mean_ci(*parts, alpha=0.05, lam=theirs))
-    # They divide by n, and take the normal quantile in place of t: 1.9639/1.9600 · √(600/599).
-    assert (corrected.ci95[1] - corrected.ci95[0]) / (high - low) == pytest.approx(1.0029, abs=1e-3)
+    # They divide by n in place of n − 2, and take the normal quantile in place of t: 1.9639/1.9600 · √(600/598).
+    assert (corrected.ci95[1] - corrected.ci95[0]) / (high - low) == pytest.approx(1.0037, abs=1e-3)
 
 
 def test_no_other_weight_of_the_judge_has_a_smaller_variance() -> None:
@@ -203,8 +272,6 @@ def test_each_missing_side_is_named() -> None:
     one = np.append(np.full(1, GAP), np.ones(59))
     apart = means_of(np.where(np.isnan(one), 2.0, GAP), one, np.arange(60)).candidates["model 0"]
     assert apart.corrected["judge"].corrected.why == NOT_SHARED
-    strata = means_of(both, both, cluster, why_uncorrected=STRATIFIED).candidates["model 0"]
-    assert strata.corrected["judge"].corrected.why == STRATIFIED
 
 
 def test_where_judge_and_reviewers_hardly_differ_there_is_no_corrected_interval() -> None:
@@ -255,7 +322,7 @@ def test_a_difference_of_two_models_on_the_same_prompts_is_paired() -> None:
 
 @pytest.mark.parametrize("judge", list(LENIENCE))
 def test_in_a_small_simulation_intervals_cover_and_only_the_judge_alone_is_biased(judge: str) -> None:
-    tally = simulate(judge, 100, 1, 120, find_truth(100_000))
+    tally = simulate(judge, 100, "1", 120, find_truth(100_000))
     for name in ("score, corrected", "score difference, corrected", "pass, corrected", "pass difference, corrected"):
         found = tally[name]
         assert found.given > 0.9 * found.asked
@@ -266,6 +333,15 @@ def test_in_a_small_simulation_intervals_cover_and_only_the_judge_alone_is_biase
         assert tally["pass, Rogan–Gladen"].held / tally["pass, Rogan–Gladen"].given > 0.89
     if judge in ("useless", "constant"):
         assert tally["pass, Rogan–Gladen"].given < 0.06 * tally["pass, Rogan–Gladen"].asked
+
+
+def test_in_a_small_simulation_of_unequal_strata_intervals_cover_and_nothing_is_biased() -> None:
+    tally = simulate("biased", 150, "1", 120, find_truth(100_000, strata=True), strata=True)
+    for name in ("score, corrected", "score difference, corrected", "pass, corrected", "pass, Rogan–Gladen"):
+        found = tally[name]
+        assert found.given > 0.9 * found.asked
+        assert 0.89 < found.held / found.given <= 1
+        assert abs(found.error / found.valued) < 0.04
 
 
 def test_bounds_apply_to_shares_alone() -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
+from evaluations.stats.class_rates import PassConfusion, class_rates
 from evaluations.stats.coding import FloatArray
 from evaluations.stats.corrected_means import ResponseValues
-from evaluations.stats.pass_rates import PassConfusion, PassRule, class_rates, pass_rates, reference_passes
+from evaluations.stats.pass_rates import PassRule, pass_rates, reference_passes
 from evaluations.stats.rank_correlation import CONSTANT
 from evaluations.stats.rogan_gladen import NOT_INFORMATIVE
 from evaluations.stats.score_reliability import PersonScores

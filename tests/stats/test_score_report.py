@@ -134,8 +134,8 @@ def test_a_mean_of_scores_that_do_not_vary_has_no_interval_and_a_giant_cluster_w
     # Half of 60 are one cluster: (60)² ÷ (30² + 30) = 3.9 effective ones, t(2) = 4.303.
     giant = mean_score_estimate(value, np.where(alone < 30, 0, alone))
     assert giant.ci95 is not None
-    squares = 30.0 * 31 / 30  # the cluster of 30 adds 0, each other 1
-    assert giant.ci95[1] - 2 == pytest.approx(4.303 * squares**0.5 / 60, abs=1e-3)
+    squares = 30.0 * 30 / 31  # without each of 31 clusters: that of 30 adds 0, each other 1 of the 59 that are left
+    assert giant.ci95[1] - 2 == pytest.approx(4.303 * squares**0.5 / 59, abs=1e-3)
 
 
 def test_of_two_people_one_who_always_gives_the_same_score_leaves_no_coefficient() -> None:

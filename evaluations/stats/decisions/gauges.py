@@ -25,6 +25,7 @@ from evaluations.stats.items import Items
 from evaluations.stats.judge_verdicts import ConsolidatedVerdicts
 
 NO_CALLS: Final = "The judge was not asked."
+NOT_OF_SCORES: Final = "Not computed for scores of single responses."
 HALF: Final = 0.5
 # By kind of a pair of verdicts; MISSING is the last position.
 FIRST_OF_KIND: Final = np.append(FIRST, 0).astype(np.int32)
@@ -42,7 +43,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Gauges:
-    """``failures``: of the comparisons that the judge was asked about, the share with a failed call.
+    """``failures``: of the comparisons or responses that the judge was asked about, the share with a failed call.
 
     ``inconsistency``: of the comparisons judged in both orders. ``position``: the share of choices of a side that are
     for the response shown first. ``length`` and ``own_family``: how much more often the judge chooses the longer
@@ -80,7 +81,12 @@ def judge_gauges(aspects: Sequence[JudgedAspect], items: Items, family: str, bar
     own_side = own_family_side(items, family)
     why_no_family = explain_no_self_preference(items, family, own_side)
     return Gauges(
-        failures=share_gauge(failed_comparisons(aspects, items.cluster), bars.failures, NO_CALLS),
+        failures=failure_gauge(
+            [aspect.own.failed for aspect in aspects],
+            [aspect.own.choice != MISSING for aspect in aspects],
+            items.cluster,
+            bars.failures,
+        ),
         inconsistency=share_gauge(
             inconsistent_verdicts(aspects, items.cluster), bars.inconsistency, NOT_IN_BOTH_ORDERS
         ),
@@ -92,12 +98,14 @@ def judge_gauges(aspects: Sequence[JudgedAspect], items: Items, family: str, bar
     )
 
 
-def unknown_gauges(why: str, bars: DecisionBars) -> Gauges:
-    """Gauges of which none can be read."""
-    bias = unknown_gauge(why, bars.bias)
+def response_gauges(
+    failed: Sequence[BoolArray], scored: Sequence[BoolArray], cluster: IntArray, bars: DecisionBars
+) -> Gauges:
+    """The gauges of a judge of single responses: its failures. Parameters as of `failure_gauge`."""
+    bias = unknown_gauge(NOT_OF_SCORES, bars.bias)
     return Gauges(
-        unknown_gauge(why, bars.failures),
-        unknown_gauge(why, bars.inconsistency),
+        failures=failure_gauge(failed, scored, cluster, bars.failures),
+        inconsistency=unknown_gauge(NOT_OF_SCORES, bars.inconsistency),
         position=bias,
         length=bias,
         own_family=bias,
@@ -117,11 +125,10 @@ def unknown_gauge(why: str, bar: float) -> Gauge:
     return Gauge(undefined_estimate(why), bar, exceeds=False)
 
 
-def failed_comparisons(aspects: Sequence[JudgedAspect], cluster: IntArray) -> Contrast | None:
-    """Of each comparison that the judge answered or failed on, whether it failed on an aspect."""
-    failed = np.logical_or.reduce([aspect.own.failed for aspect in aspects])
-    answered = np.logical_or.reduce([(aspect.own.choice != MISSING) for aspect in aspects])
-    return mean_where(failed, failed | answered, cluster)
+def failure_gauge(failed: Sequence[BoolArray], answered: Sequence[BoolArray], cluster: IntArray, bar: float) -> Gauge:
+    """Of each item that the judge answered or failed on, whether it failed on an aspect. Both masks: of each aspect."""
+    on_any, answered_any = (np.logical_or.reduce(masks) for masks in (failed, answered))
+    return share_gauge(mean_where(on_any, on_any | answered_any, cluster), bar, NO_CALLS)
 
 
 def mean_where(value: BoolArray, counted: BoolArray, cluster: IntArray) -> Contrast | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluations.stats.coding import FloatArray, IntArray
+from evaluations.stats.coding import BoolArray, FloatArray, IntArray
 from evaluations.stats.decisions.agreement_credits import JudgeCredits
 from evaluations.stats.score_reliability import PersonScores
 from evaluations.stats.votes import vote_pairs
@@ -77,17 +77,23 @@ def reviewer_score_credits(each: PersonScores, scale: Scale) -> ReviewerScoreCre
     )
 
 
-def judge_score_credits(judge: FloatArray, reviewers: ReviewerScoreCredits, scale: Scale) -> JudgeCredits:
-    """The credits of a judge on the responses that it scored. ``judge``: of each response, NaN where it did not."""
-    placed = scale.place(judge[reviewers.item])
-    kept = ~np.isnan(placed)
-    own = np.where(kept, placed, 0.0)
+def judge_score_credits(
+    judge: FloatArray, failed: BoolArray, reviewers: ReviewerScoreCredits, scale: Scale
+) -> JudgeCredits:
+    """The credits of a judge on the responses that it scored or failed on; a failed call earns nothing.
+
+    ``judge``: its score of each response, NaN where it has none; ``failed``: whether its call failed.
+    """
+    placed, has_failed = scale.place(judge[reviewers.item]), failed[reviewers.item]
+    kept = ~np.isnan(placed) | has_failed
+    own = np.nan_to_num(placed)
+    earned = 1 - reviewers.mean(np.abs(reviewers.score - own[reviewers.index]))
     constant = np.empty((len(reviewers.answers), len(reviewers.item)))
     for row, answer in zip(constant, reviewers.answers, strict=True):
         row[:] = 1 - reviewers.mean(np.abs(reviewers.score - answer))
     return JudgeCredits(
         item=reviewers.item[kept],
-        judge=1 - reviewers.mean(np.abs(reviewers.score - own[reviewers.index]))[kept],
+        judge=np.where(has_failed, 0.0, earned)[kept],
         reviewer=reviewers.reviewer[kept],
         constant=constant[:, kept],
         answers=reviewers.names,

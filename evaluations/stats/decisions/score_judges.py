@@ -2,16 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from evaluations.domain.decisions import DecisionBars
-from evaluations.stats.coding import MISSING, FloatArray
+from evaluations.stats.coding import MISSING, BoolArray, FloatArray, IntArray
 from evaluations.stats.decisions.agreement_credits import JudgeCredits
 from evaluations.stats.decisions.decision import JudgeCase, decide
-from evaluations.stats.decisions.gauges import unknown_gauges
+from evaluations.stats.decisions.gauges import response_gauges
 from evaluations.stats.decisions.results import Decision
 from evaluations.stats.decisions.score_credits import (
     Scale,
@@ -23,61 +23,75 @@ from evaluations.stats.judge_verdicts import JudgeCoverage, judge_coverage
 from evaluations.stats.score_report import AspectScores, review_scores
 from evaluations.stats.simultaneous_intervals import LEVEL
 
-NOT_OF_SCORES: Final = "Not computed for scores of single responses."
+NOT_BY_THRESHOLD: Final = "Decided on the scores, not on the pass threshold of {:g}."
 
 
 @dataclass(frozen=True)
 class ScoredAspect:
-    """One aspect of one judge: its ``name``, scores and credits, and the scale of reviewers' scores."""
+    """One aspect of one judge: its ``name``, scores, failures and credits, and the scale of reviewers' scores."""
 
     name: str
     judge: FloatArray
+    failed: BoolArray
     credits: JudgeCredits | None
     scale: Scale | None
 
 
 def decide_score_judges(
-    aspects: Mapping[str, AspectScores], bars: DecisionBars, family_size: int
+    aspects: Mapping[str, AspectScores], bars: DecisionBars, family_size: int, pass_from: float | None = None
 ) -> dict[str, Decision]:
-    """The decision on each judge with scores, by name. ``aspects``: by key; ``family_size``: as in `decide_judges`."""
+    """The decision on each judge with scores, by name. ``aspects``: by key; ``family_size``: as in `decide_judges`.
+
+    ``pass_from``: the reader's threshold. Bars are set before anyone looks, a threshold is not, and whoever tried
+    several would find one at which a judge can stand in: so decisions are on the scores, and say so.
+    """
     by_judge: dict[str, dict[str, ScoredAspect]] = defaultdict(dict)
     for key, scores in aspects.items():
         for name, scored in score_aspect(scores).items():
             by_judge[name][key] = scored
     level = LEVEL / max(family_size, len(by_judge), 1)
     cluster = next(iter(aspects.values())).cluster if by_judge else np.empty(0, dtype=np.int64)
-    return {
-        name: decide(score_case(name, of_judge, bars, level), cluster) for name, of_judge in sorted(by_judge.items())
+    decisions = {
+        name: decide(score_case(name, of_judge, cluster, bars, level), cluster)
+        for name, of_judge in sorted(by_judge.items())
     }
+    if pass_from is None:
+        return decisions
+    remark = NOT_BY_THRESHOLD.format(pass_from)
+    return {name: replace(made, sentence=f"{made.sentence} {remark}") for name, made in decisions.items()}
 
 
 def score_aspect(scores: AspectScores) -> dict[str, ScoredAspect]:
     """The judges with scores on an aspect, by name."""
     scale, each = score_scale(scores.people), review_scores(scores).each
     reviewers = None if scale is None else reviewer_score_credits(each, scale)
-    return {
-        name: ScoredAspect(
-            scores.name,
-            judge,
-            None if reviewers is None or scale is None else judge_score_credits(judge, reviewers, scale),
-            scale,
-        )
-        for name, judge in scores.judges.items()
-        if not np.isnan(judge).all()
-    }
+    scored = {}
+    for name, judge in scores.judges.items():
+        if not np.isnan(judge).all():
+            failed = scores.failed.get(name, np.zeros(len(judge), dtype=bool))
+            earned = None
+            if reviewers is not None and scale is not None:
+                earned = judge_score_credits(judge, failed, reviewers, scale)
+            scored[name] = ScoredAspect(scores.name, judge, failed, earned, scale)
+    return scored
 
 
-def score_case(name: str, by_aspect: Mapping[str, ScoredAspect], bars: DecisionBars, level: float) -> JudgeCase:
+def score_case(
+    name: str, by_aspect: Mapping[str, ScoredAspect], cluster: IntArray, bars: DecisionBars, level: float
+) -> JudgeCase:
+    aspects = list(by_aspect.values())
     return JudgeCase(
         name=name,
         label=None,
         names={key: scored.name for key, scored in by_aspect.items()},
         credits={key: scored.credits for key, scored in by_aspect.items() if scored.credits and scored.credits.n},
-        gauges=unknown_gauges(NOT_OF_SCORES, bars),
-        coverage=least_score_coverage([scored.judge for scored in by_aspect.values()]),
+        gauges=response_gauges(
+            [scored.failed for scored in aspects], [~np.isnan(scored.judge) for scored in aspects], cluster, bars
+        ),
+        coverage=least_score_coverage([scored.judge for scored in aspects]),
         bars=bars,
         level=level,
-        scale=describe_scales([scored.scale for scored in by_aspect.values() if scored.scale]),
+        scale=describe_scales([scored.scale for scored in aspects if scored.scale]),
     )
 
 

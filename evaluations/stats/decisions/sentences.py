@@ -148,7 +148,7 @@ def unreliability_reasons(decision: Decision, *, is_far_below: bool) -> tuple[st
         return ()
     gauges = decision.gauges
     each = (
-        ("{} of comparisons with a failed call (limit {})", gauges.failures),
+        (f"{{}} of {noun(decision)}s with a failed call (limit {{}})", gauges.failures),
         ("Changes its choice with the order on {} of comparisons (limit {})", gauges.inconsistency),
     )
     shares = [
