@@ -9,11 +9,14 @@ import numpy as np
 from django.db.models import Max, Min, Q, QuerySet
 
 from evaluations.domain.reports import ReportRules
+from evaluations.domain.reviews import StratifyBy
 from evaluations.domain.roles import RaterKind
 from evaluations.models.comparisons import Candidate, Comparison, Response
+from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.rubrics import Aspect, RubricAspect
 from evaluations.models.verdicts import Score
+from evaluations.reports.materials import list_stratified_by
 from evaluations.stats import coding
 from evaluations.stats.aspect_report import VoteCounts
 from evaluations.stats.coding import BoolArray, FloatArray, IntArray
@@ -107,7 +110,7 @@ def read_aspect_scores(
     scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
     scales = read_score_scales([aspect for aspect in aspects if aspect.pk in scored_aspects], raters)
-    of_responses = None if stratum is None else response_strata(stratum, sides.a, sides.b, len(sides.responses))
+    of_responses = None if stratum is None else number_strata(aspects[0].evaluation, sides, stratum, candidate)
     by_aspect = {}
     for aspect in aspects:
         if aspect.pk in scored_aspects:
@@ -135,6 +138,25 @@ def read_aspect_scores(
                 picked_by_hand=by_people.picked_by_hand,
             )
     return by_aspect
+
+
+def number_strata(evaluation: Evaluation, sides: ResponseSides, stratum: IntArray, candidate: IntArray) -> IntArray:
+    """The stratum of each response, from those of its comparisons; a single one has its category or its candidate."""
+    of_responses = response_strata(stratum, sides.a, sides.b, len(sides.responses))
+    kinds = list_stratified_by(evaluation)
+    is_single = np.ones(len(sides.responses), dtype=np.bool_)
+    is_single[np.concatenate([sides.a, sides.b])] = False
+    if not kinds or not is_single.any():
+        return of_responses
+    singles = np.zeros(len(sides.responses), dtype=np.int64)
+    if StratifyBy.CATEGORY in kinds:
+        responses = Response.all_rows.filter(query__evaluation=evaluation)
+        category = dict(responses.values_list("pk", "query__category"))
+        names = [category[pk] for pk in sides.responses[is_single].tolist()]
+        singles[is_single] = np.unique(names, return_inverse=True)[1]
+    if StratifyBy.CANDIDATE_PAIR in kinds:
+        singles = singles * (int(candidate.max()) + 1) + candidate
+    return np.where(is_single, of_responses.max() + 1 + singles, of_responses)
 
 
 @dataclass(frozen=True)

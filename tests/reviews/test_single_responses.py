@@ -13,7 +13,7 @@ from evaluations.comparisons.selectors import find_comparison_ids
 from evaluations.domain.choices import ShownOrder, Stage
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import ReportPart, ReportRules
-from evaluations.domain.reviews import NameReveal, Reveal
+from evaluations.domain.reviews import NameReveal, Reveal, SelectionMethod, StratifyBy
 from evaluations.domain.roles import Role
 from evaluations.domain.rubrics import AspectSpec, RubricKind, RubricOrigin, RubricSpec
 from evaluations.domain.texts import ComparisonOrigin
@@ -45,6 +45,7 @@ from evaluations.visibility import has_seen_verdicts, reveal_judge_results
 from tests.factories.evaluations import make_comparison
 from tests.factories.imports import continue_undo, import_rows, score_row
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
+from tests.factories.queues import make_queue
 from tests.factories.review_page import get_review_page, review_url
 from tests.factories.verdicts import make_judge_score, make_scoring_judge
 from tests.helpers.api_client import ApiClient
@@ -381,6 +382,28 @@ def test_first_scores_enter_the_results_as_scores_of_their_responses(
     assert report.candidates["alpha"].people.value == pytest.approx(8 / 3)
     assert report.candidates["alpha"].judges["scorer"].value == pytest.approx(3)
     assert report.human_scores.blind == 6
+
+
+def test_single_responses_of_a_stratified_queue_stand_for_their_category(
+    evaluation: Evaluation, reviewer: User
+) -> None:
+    """Six of coding, two of maths, two of each reviewed, with 5 and 1: (6 · 5 + 2 · 1) ÷ 8."""
+    rows = [response_row(f"q{n}", category="coding" if n < 6 else "maths") for n in range(8)]
+    import_rows(evaluation, *rows, format="responses")
+    ask_for_scores(evaluation)
+    ensure_queue_is_filled(evaluation)
+    make_queue(
+        evaluation, strategy=SelectionMethod.STRATIFIED, strata=StratifyBy.CATEGORY, size=4, random_percent=0, user=None
+    )
+    for _ in range(4):
+        pk = take_next_comparison(reviewer, evaluation)
+        assert pk is not None
+        single = Comparison.reviewable.get(pk=pk)
+        save_score(reviewer, single, 5 if single.category == "coding" else 1)
+    report = get_full_report(evaluation, ReportRules(), parts=(ReportPart.SCORES,)).scores["clarity"]
+    found = report.candidates["alpha"]
+    assert found.people.value == pytest.approx(4)
+    assert (found.people.n, found.responses) == (4, 8)
 
 
 def read_exported(evaluation: Evaluation, owner: User) -> list[dict[str, object]]:
