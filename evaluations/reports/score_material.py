@@ -1,13 +1,14 @@
 """Scores of single responses in the form that the statistics take."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from django.db.models import Max, Min, Q, QuerySet
 
+from evaluations.domain.groups import group_values
 from evaluations.domain.reports import ReportRules
 from evaluations.domain.reviews import StratifyBy
 from evaluations.domain.roles import RaterKind
@@ -105,8 +106,9 @@ def read_aspect_scores(
     sides = add_responses(read_response_sides(comparisons, ids), *read_columns(responses.values_list("pk"), 1))
     people, judges = ([rater for rater in raters if rater.kind == kind] for kind in (RaterKind.HUMAN, RaterKind.JUDGE))
     people_scores = read_people_scores(people, comparisons, ids, sides, rules)
-    means = read_mean_scores(sides, [rater.pk for rater in judges])
     failed = read_failed_responses(sides, judges)
+    means = read_mean_scores(sides, [rater.pk for rater in judges])
+    means |= list_failed_scores(means.keys(), failed, judges, len(sides.responses))
     scored_aspects = people_scores.keys() | {about for _, about in means}
     cluster, candidate, candidates = read_response_facts(aspects[0].evaluation_id, sides)
     scales = read_score_scales([aspect for aspect in aspects if aspect.pk in scored_aspects], raters)
@@ -138,6 +140,21 @@ def read_aspect_scores(
                 picked_by_hand=by_people.picked_by_hand,
             )
     return by_aspect
+
+
+def list_failed_scores(
+    scored: Collection[tuple[int, int]], failed: Mapping[int, BoolArray], judges: Sequence[Rater], responses: int
+) -> dict[tuple[int, int], FloatArray]:
+    """No score of any response, for the aspects of the rubric of each judge all of whose calls failed."""
+    unscored = [judge for judge in judges if judge.pk in failed and not any(rater == judge.pk for rater, _ in scored)]
+    asked = {judge.pk: judge.judge.rubric_version_id for judge in unscored if judge.judge}
+    rows = RubricAspect.objects.filter(version__in=[version for version in asked.values() if version]).order_by()
+    aspects = group_values(rows.values_list("version_id", "aspect_id")) if asked else {}
+    return {
+        (rater, about): np.full(responses, np.nan)
+        for rater, version in asked.items()
+        for about in aspects.get(version or 0, ())
+    }
 
 
 def number_strata(evaluation: Evaluation, sides: ResponseSides, stratum: IntArray, candidate: IntArray) -> IntArray:

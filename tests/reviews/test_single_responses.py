@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from evaluations.comparisons.selectors import find_comparison_ids
 from evaluations.domain.choices import ShownOrder, Stage
+from evaluations.domain.decisions import Outcome
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.reviews import NameReveal, Reveal, SelectionMethod, StratifyBy
@@ -404,6 +405,22 @@ def test_single_responses_of_a_stratified_queue_stand_for_their_category(
     found = report.candidates["alpha"]
     assert found.people.value == pytest.approx(4)
     assert (found.people.n, found.responses) == (4, 8)
+
+
+def test_a_judge_that_failed_on_every_response_is_not_reliable(
+    study: Evaluation, reviewer: User, second_reviewer: User, owner_signed_in: Client
+) -> None:
+    scorer = make_scoring_judge(study, aspect="clarity")
+    for single in list_singles(study):
+        make_judge_score(scorer, single.response_a, "refused", aspect="clarity")
+    change_evaluation(study, {"reviews_wanted": 2}, user=None)
+    review_all(reviewer, study, 4, 5, 1)
+    review_all(second_reviewer, study, 2, 3, 1)
+    report = get_full_report(study, ReportRules(), parts=tuple(ReportPart))
+    decision = report.score_decisions["scorer"]
+    assert decision.outcome == Outcome.NOT_RELIABLE
+    assert decision.sentence.startswith("100% of responses with a failed call (limit 5%).")
+    assert "Not reliable" in html_of(owner_signed_in.get(reverse("report_part", args=[study.slug, "scores"])))
 
 
 def read_exported(evaluation: Evaluation, owner: User) -> list[dict[str, object]]:

@@ -62,13 +62,13 @@ def decide_score_judges(
 
 
 def score_aspect(scores: AspectScores) -> dict[str, ScoredAspect]:
-    """The judges with scores on an aspect, by name."""
+    """The judges with scores or failed calls on an aspect, by name."""
     scale, each = score_scale(scores.people), review_scores(scores).each
     reviewers = None if scale is None else reviewer_score_credits(each, scale)
     scored = {}
     for name, judge in scores.judges.items():
-        if not np.isnan(judge).all():
-            failed = scores.failed.get(name, np.zeros(len(judge), dtype=bool))
+        failed = scores.failed.get(name, np.zeros(len(judge), dtype=bool))
+        if failed.any() or not np.isnan(judge).all():
             earned = None
             if reviewers is not None and scale is not None:
                 earned = judge_score_credits(judge, failed, reviewers, scale)
