@@ -178,7 +178,7 @@ def reveal_comparisons(user: User, evaluation: Evaluation, comparisons: Sequence
 
 
 def reveal_call(user: User, call: Call) -> list[Comparison]:
-    """The comparisons that a call's answer says something about: one, or all those of the response.
+    """The comparisons of two responses that a call's answer says something about: one, or all those of the response.
 
     Opening a call, even a test call, counts as having seen the judge's choices on them.
     """
@@ -189,7 +189,7 @@ def reveal_call(user: User, call: Call) -> list[Comparison]:
     )
     comparisons = list(Comparison.with_singles.filter(about))
     record_disclosure(user, call.judge.evaluation, comparisons, tests=True)
-    return comparisons
+    return [comparison for comparison in comparisons if not comparison.is_single]
 
 
 def record_disclosure(

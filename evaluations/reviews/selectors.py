@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from django.utils.crypto import salted_hmac
 
@@ -12,7 +12,7 @@ from evaluations.domain.choices import ShownOrder
 from evaluations.domain.judges import JudgeKind
 from evaluations.domain.reviews import SAVED_REVIEW_STATES, Reveal
 from evaluations.judge_prompts.baseline_rules import TEXT_BLIND_RULES
-from evaluations.models.comparisons import Comparison
+from evaluations.models.comparisons import IS_SINGLE, Comparison
 from evaluations.models.evaluations import EarlierGuidelines, Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
@@ -51,6 +51,14 @@ def build_review_progress(
         reviews = Review.objects.filter(rater=rater, rubric_version=evaluation.review_rubric_id)
         done = reviews.filter(state__in=SAVED_REVIEW_STATES).count()
     return ReviewProgress(total, done, skipped)
+
+
+def get_review_subject(evaluation: Evaluation) -> Literal["comparison", "response"]:
+    """What pages call what is reviewed: single responses where there are no pairs."""
+    reviewable = Comparison.reviewable.filter(evaluation=evaluation)
+    if reviewable.exclude(IS_SINGLE).exists() or not reviewable.exists():
+        return "comparison"
+    return "response"
 
 
 def get_earlier_reviews(evaluation: Evaluation, rater: Rater | None, review: Review | None) -> list[Review]:

@@ -15,7 +15,7 @@ from django_htmx.http import HttpResponseClientRedirect, push_url
 from evaluations.access import Action, is_allowed, require_evaluation
 from evaluations.domain.errors import InputRefused
 from evaluations.domain.reviews import ReviewState
-from evaluations.models.comparisons import Comparison, Response
+from evaluations.models.comparisons import Response
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import find_rater_of_user, get_or_create_rater
 from evaluations.models.verdicts import Review, Span
@@ -43,6 +43,7 @@ from evaluations.reviews.selectors import (
     get_earlier_guidelines,
     get_earlier_reviews,
     get_review_progress,
+    get_review_subject,
 )
 from evaluations.reviews.services import (
     create_or_save_draft,
@@ -105,7 +106,7 @@ def render_nothing_to_review(request: AuthenticatedRequest, evaluation: Evaluati
         "evaluation": evaluation,
         "reason": reason,
         "progress": progress,
-        "subject": "comparison" if Comparison.objects.filter(evaluation=evaluation).exists() else "response",
+        "subject": get_review_subject(evaluation),
         "has_responses": not progress.total and Response.objects.filter(query__evaluation=evaluation).exists(),
         "summary": build_review_summary(request.user, evaluation, rater) if progress.done else None,
         "earlier": earlier[0] if earlier else None,

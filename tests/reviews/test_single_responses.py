@@ -301,6 +301,27 @@ def test_the_api_shows_one_response_and_takes_one_score(study: Evaluation, askin
     assert asking.get(f"{path}/diff").json() == {"a": [], "b": [], "refusal": "There is only one response here."}
 
 
+def test_a_queue_of_single_responses_links_to_no_page_of_comparisons(
+    study: Evaluation, owner_signed_in: Client
+) -> None:
+    queue = make_queue(study, strategy=SelectionMethod.RANDOM, size=2, user=None)
+    page = html_of(owner_signed_in.get(reverse("queue", args=[study.slug, queue.pk])))
+    assert "Why q" in page
+    assert not any(reverse("comparison", args=[study.slug, single.pk]) in page for single in list_singles(study))
+    page = html_of(owner_signed_in.get(reverse("queues", args=[study.slug])))
+    assert "represent all responses" in page
+
+
+def test_the_page_of_a_call_about_a_single_response_leaves_its_reader_not_blind(
+    study: Evaluation, owner: User, owner_signed_in: Client
+) -> None:
+    single, *_ = list_singles(study)
+    call = make_judge_score(make_scoring_judge(study, aspect="clarity"), single.response_a, 2, aspect="clarity")
+    page = html_of(owner_signed_in.get(reverse("call", args=[study.slug, call.pk])))
+    assert reverse("comparison", args=[study.slug, single.pk]) not in page
+    assert has_seen_verdicts(owner, single)
+
+
 # ---- counters and access ---------------------------------------------------------------------
 
 

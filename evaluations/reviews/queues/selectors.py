@@ -420,7 +420,7 @@ class SlotStatus:
 # Lists show no messages of queries or responses, so these are not read.
 SLOT_COLUMNS: Final = (
     *("queue", "position", "selection_method", "probability"),
-    *("item__comparison__query__text", "item__comparison__evaluation"),
+    *("item__comparison__query__text", "item__comparison__evaluation", "item__comparison__origin"),
 )
 
 

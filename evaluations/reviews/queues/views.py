@@ -44,6 +44,7 @@ from evaluations.reviews.queues.services import (
     preview_queue,
     restore_queue,
 )
+from evaluations.reviews.selectors import get_review_subject
 from evaluations.web.forms import ReviewersForm, submit_form
 from evaluations.web.pagination import paginate
 from evaluations.web.refusals import show_refusal
@@ -226,6 +227,7 @@ def queue_list(request: AuthenticatedRequest, slug: str) -> HttpResponse:
         "rows": [statuses[queue.pk] for queue in page.rows],
         "sorting": sorting,
         "default_queue": None if archived else get_default_queue_status(evaluation),
+        "subject": get_review_subject(evaluation),
         "archived": archived,
         "any_archived": archived or list_queues(evaluation, archived=True).exists(),
     }
