@@ -68,6 +68,8 @@ PART_NAMES: Final = {
 
 PART_LAYOUT_FIELDS: Final = ("sort", "measure")  # how one part is laid out says nothing to the others
 
+OVERVIEW_FIELDS: Final = ("ties", "measure", "sort")  # how the table of all aspects is laid out
+
 MAX_DETAIL_ROWS: Final = 150  # of single people and pairs: more are shown for one aspect at a time
 
 
@@ -173,6 +175,7 @@ def build_report_context(
         "kind": "percent" if measure == "agreement" else "decimal",
         "difference_kind": "points" if measure == "agreement" else "signed",
         "sort": form.get_layout("sort"),
+        "is_laid_out": not query.keys().isdisjoint(OVERVIEW_FIELDS),
         "aspect": aspect,
         "sentences": [judge.sentence for judge in result.judges.values() if judge.sentence],
         "overview": build_overview_table(result.aspects, ties, measure, form.get_layout("sort")),
