@@ -161,6 +161,7 @@ def build_report(
             len(family),
             read_bars(evaluation),
             frozenset(rater.name for rater in raters if rater.screening_choice == ScreeningChoice.KEEP),
+            sum(rater.is_excluded for rater in chosen),
             screens_reviewers=comparisons is None,
         ),
         rules,

@@ -12,12 +12,16 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluations.charts.decision_charts import build_decision_chart
+from evaluations.charts.themes import PAGE_THEME
 from evaluations.domain.decisions import DEFAULT_BARS
+from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.reviews import Reveal
 from evaluations.evaluation_settings.services import change_bars, change_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reports.answer import MOST_ROWS, AspectRow, Card
+from evaluations.reports.selectors import build_report
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.factories.verdicts import make_judge_rater, make_judge_verdicts, make_review
@@ -179,6 +183,19 @@ def test_the_decisions_are_a_table_to_download(studied: Evaluation, owner_signed
     }
     whole = next(row for row in rows if row["aspect"] == "all aspects")
     assert float(whole["judge_low"]) < float(whole["judge"]) < float(whole["judge_high"])
+
+
+def test_no_two_columns_of_the_table_of_decisions_have_one_name(studied: Evaluation) -> None:
+    report = build_report(studied, None, ReportRules(), parts=(ReportPart.DECISIONS,))
+    table = build_decision_chart(report.decisions, PAGE_THEME).table
+    assert len(set(table.columns)) == len(table.columns)
+    assert len(set(table.headings)) == len(table.headings) == len(table.formatted_rows[0])
+    first = dict(zip(table.headings, table.formatted_rows[0], strict=True))
+    assert (first["Judge"], first["Aspect"]) == ("good", "all aspects")
+    levels = report.decisions["good"].levels
+    assert first["Judge agreement"] == f"{levels.judge.value:.0%}"
+    points = round(100 * (levels.difference.value or 0))
+    assert first["Difference, points"] == (f"{points:+d}".replace("-", "−") if points else "0")
 
 
 def test_of_many_aspects_the_first_twelve_are_in_sight() -> None:
