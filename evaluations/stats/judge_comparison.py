@@ -156,8 +156,8 @@ ALPHA: Final = 0.05
 LOOKS: Final = 3
 
 NO_TEST_PART: Final = (
-    "This report is not on the whole test part under the default rules, so no judge is called better: p-values are "
-    "exploratory."
+    "p-values are exploratory. To learn which judge is better, set the filter “Split” to the test part and leave the "
+    "other filters at their defaults."
 )
 
 

@@ -121,8 +121,8 @@ def test_without_data_it_says_what_to_do(evaluation: Evaluation, owner_signed_in
 def test_one_reviewer_decides_nothing(evaluation: Evaluation, owner_signed_in: Client) -> None:
     import_study(evaluation, 12, {"ann": 0.9}, judges={"gpt": 0.9})
     shown = page(owner_signed_in)
-    assert "Not enough data (about 100 more comparisons with two reviews)" in shown
-    assert "No comparison has its verdict and two reviews." in shown
+    assert "Not enough data (needs about 100 more comparisons with two reviews)" in shown
+    assert "No comparison has the judge’s verdict and two reviews yet." in shown
 
 
 def test_without_a_judge_reviewers_alone_say_who_wins(evaluation: Evaluation, owner_signed_in: Client) -> None:
@@ -155,7 +155,7 @@ def test_a_judge_that_failed_on_half_is_not_reliable(evaluation: Evaluation, own
         make_judge_verdicts(made, judge="gpt", kind="llm", as_stored={"clarity": choice} if number < 6 else "refused")
     shown = page(owner_signed_in)
     assert "Not reliable" in shown
-    assert "50% of comparisons with a failed call (limit 5%)." in shown
+    assert "Calls failed on 50% of comparisons (limit 5%)." in shown
 
 
 def test_who_may_not_see_judges_reads_of_reviewers(studied: Evaluation, reviewer: User, client: Client) -> None:

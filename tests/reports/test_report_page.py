@@ -231,7 +231,7 @@ def test_a_comparison_with_gold_is_a_matrix_of_its_own(owner: User, comparison: 
     make_imported_votes(comparison, "label", {"clarity": "B"}, kind="gold")
     shown = " ".join(page(owner).split())
     assert "Agreement with gold 100%" in shown
-    assert "judge ↓ gold →" in shown
+    assert "judge&nbsp;↓ gold&nbsp;→" in shown
 
 
 def test_one_aspect_can_be_looked_at_alone(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
