@@ -156,8 +156,8 @@ ALPHA: Final = 0.05
 LOOKS: Final = 3
 
 NO_TEST_PART: Final = (
-    "p-values are exploratory. To learn which judge is better, set the filter “Split” to the test part and leave the "
-    "other filters at their defaults."
+    "These p-values are exploratory, so no judge is called better. To test that, set “Split” to test and clear the "
+    "other filters."
 )
 
 

@@ -123,12 +123,17 @@ def test_one_reviewer_decides_nothing(evaluation: Evaluation, owner_signed_in: C
     shown = page(owner_signed_in)
     assert "Not enough data (needs about 100 more comparisons with two reviews)" in shown
     assert "No comparison has the judge’s verdict and two reviews yet." in shown
+    assert "Agreement with a reviewer" not in shown  # a column without a number
+    flips = shown.partition("<dt>Flips with order</dt>")[2].partition("</dd>")[0]
+    assert "n/a" in flips
+    assert "limit" not in flips
 
 
 def test_without_a_judge_reviewers_alone_say_who_wins(evaluation: Evaluation, owner_signed_in: Client) -> None:
     import_study(evaluation, 12, {"ann": 0.9, "ben": 0.9}, judges={})
     shown = page(owner_signed_in)
     assert "No judge yet" in shown
+    assert '<a href="/e/study/judges">Run a judge</a> to compare it with your reviewers.' in shown
     assert "wins" in shown
     assert "<dt>Failed calls</dt>" not in shown
 

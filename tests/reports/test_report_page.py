@@ -17,6 +17,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_human, make_member
+from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import make_imported_votes, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
@@ -232,6 +233,20 @@ def test_a_comparison_with_gold_is_a_matrix_of_its_own(owner: User, comparison: 
     shown = " ".join(page(owner).split())
     assert "Agreement with gold 100%" in shown
     assert "judge&nbsp;↓ gold&nbsp;→" in shown
+
+
+def test_of_many_aspects_twelve_are_in_sight_and_the_others_a_click_away(owner: User, evaluation: Evaluation) -> None:
+    aspects = [f"aspect-{number:02}" for number in range(14)]
+    rows = [
+        verdict_row(rater=name, rater_kind=kind, aspect=aspect)
+        for aspect in aspects
+        for name, kind in (("ann", "human"), ("gpt", "judge"))
+    ]
+    import_rows(evaluation, comparison_row())
+    import_rows(evaluation, *rows)
+    first, _, others = page(owner).partition("<summary>2 more aspects</summary>")
+    assert first.count('<figure class="report-matrix">') == 12
+    assert others.count('<figure class="report-matrix">') == 2
 
 
 def test_one_aspect_can_be_looked_at_alone(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:

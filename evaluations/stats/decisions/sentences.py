@@ -110,10 +110,10 @@ def clarify_sentences(decision: Decision) -> list[str]:
     levels = decision.levels
     unclear = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.n and not aspect.reviewers_agree]
     agreement = (
-        f"Reviewers’ scores differ from each other’s by {distance(levels.reviewers)} of the {decision.scale} scale, and "
-        f"from a single fixed score by {distance(levels.constant)} (n = {decision.n:,})."
+        f"Reviewers’ scores differ from each other’s by {distance(levels.reviewers)} of the {decision.scale} scale, "
+        f"and from the best fixed score by {distance(levels.constant)} (n = {decision.n:,})."
         if decision.scale
-        else f"Reviewers agree with each other {percent(levels.reviewers)} of the time. Giving the same answer every time "
+        else f"Reviewers agree with each other {percent(levels.reviewers)} of the time; always giving the same answer "
         f"would agree {percent(levels.constant)} (n = {decision.n:,})."
     )
     return [
@@ -178,5 +178,6 @@ def describe_preference(words: str, gauge: Gauge) -> str:
     assert gauge.number.value is not None
     how = "more" if gauge.number.value > 0 else "less"
     return (
-        f"It chooses {words} {points(abs(gauge.number.value))} {how} often than reviewers (limit {100 * gauge.bar:.0f})."
+        f"It chooses {words} {points(abs(gauge.number.value))} {how} often than reviewers do "
+        f"(limit {100 * gauge.bar:.0f})."
     )
