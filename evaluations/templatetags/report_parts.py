@@ -11,6 +11,7 @@ from django.template import Context
 from django.urls import reverse
 
 from evaluations.domain.json_values import JsonMapping
+from evaluations.stats.bias.tendency import BiasTendency
 from evaluations.stats.score_report import JudgeScores
 from evaluations.templatetags.intervals import HasInterval, Scale
 
@@ -108,7 +109,7 @@ MARKUP: Final = {
 
 
 @register.filter
-def with_choices(markup: Mapping[str, Tendency]) -> list[tuple[str, Tendency]]:
+def with_choices(markup: Mapping[str, BiasTendency]) -> list[tuple[str, BiasTendency]]:
     """The kinds of formatting on which a judge or reviewers chose a side."""
     return [(kind, tendency) for kind, tendency in markup.items() if tendency.judge.n or tendency.majority.people.n]
 
