@@ -84,8 +84,8 @@ def stand_in_sentences(decision: Decision) -> list[str]:
 
 def spot_check_sentences(decision: Decision) -> list[str]:
     rates = "mean scores" if decision.scale else "win rates"
-    why = decision.coverage.why or f"The gap could be {points(decision.bars.stand_in)} or more."
-    more = f"About {decision.more:,} more {noun(decision)}s with two reviews would show it." if decision.more else ""
+    why = decision.coverage.why or f"The gap could still be {points(decision.bars.stand_in)} or more."
+    more = f"About {decision.more:,} more {noun(decision)}s with two reviews should settle that." if decision.more else ""
     return [
         agreement_phrase(decision),
         why,
@@ -98,7 +98,7 @@ def describe_spot_checks(checks: SpotChecks | None, rates: str) -> str:
     if checks is None:
         return ""
     if checks.n is None:
-        return f"Reviewing all of the next {checks.comparisons:,} gives {rates} to ±{points(checks.reached)} at best."
+        return f"Even reviewing all of the next {checks.comparisons:,} gives {rates} only to ±{points(checks.reached)}."
     return f"Review {checks.n:,} of the next {checks.comparisons:,} to know {rates} to ±{points(checks.half_width)}."
 
 

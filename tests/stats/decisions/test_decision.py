@@ -130,7 +130,7 @@ def test_a_small_next_batch_says_what_reviewing_all_of_it_would_give() -> None:
     made = decide(60, judge=[0.70] * 6)
     assert made.outcome is Outcome.SPOT_CHECKS
     assert made.headline == "Use with spot checks"
-    assert "Reviewing all of the next 60 gives win rates to ±" in made.sentence
+    assert "Even reviewing all of the next 60 gives win rates only to ±" in made.sentence
 
 
 def test_a_tenth_of_failed_calls_makes_a_judge_not_reliable() -> None:
