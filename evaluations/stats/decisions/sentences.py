@@ -85,7 +85,9 @@ def stand_in_sentences(decision: Decision) -> list[str]:
 def spot_check_sentences(decision: Decision) -> list[str]:
     rates = "mean scores" if decision.scale else "win rates"
     why = decision.coverage.why or f"The gap could still be {points(decision.bars.stand_in)} or more."
-    more = f"About {decision.more:,} more {noun(decision)}s with two reviews should settle that." if decision.more else ""
+    more = (
+        f"About {decision.more:,} more {noun(decision)}s with two reviews should settle that." if decision.more else ""
+    )
     return [
         agreement_phrase(decision),
         why,
