@@ -18,7 +18,10 @@ COLUMNS: Final = (
     *("judge_name", "aspect", "outcome", "n"),
     *(f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high")),
 )
-HEADINGS: Final = ("Judge", "Aspect", "Result", "n", "Judge", "Reviewers", "Constant", "Difference")
+HEADINGS: Final = (
+    *("Judge", "Aspect", "Result", "n"),
+    *("Judge agreement", "Reviewer agreement", "Best constant answer", "Difference, points"),
+)
 
 
 def build_decision_chart(decisions: Mapping[str, Decision], theme: Theme) -> Chart:
@@ -61,5 +64,7 @@ def spread_levels(levels: AgreementLevels) -> Iterator[TableCell]:
 
 
 def format_levels(levels: AgreementLevels) -> Iterator[str]:
-    for number in list_numbers(levels):
-        yield "n/a" if number.value is None else f"{100 * number.value:.0f}%"
+    *shares, difference = (number.value for number in list_numbers(levels))
+    yield from ("n/a" if share is None else f"{share:.0%}" for share in shares)
+    points = 0 if difference is None else round(100 * difference)
+    yield "n/a" if difference is None else f"{points:+d}".replace("-", "−") if points else "0"

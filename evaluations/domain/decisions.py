@@ -20,7 +20,7 @@ class AspectOutcome(StrEnum):
 
     STAND_IN = "can stand in"
     NOT_RELIABLE = "not reliable"
-    NOT_SHOWN = "not shown"
+    NOT_SHOWN = "inconclusive"
 
 
 @dataclass(frozen=True)

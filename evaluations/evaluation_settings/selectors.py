@@ -77,9 +77,9 @@ def describe_bar_change(evaluation: Evaluation) -> str | None:
         return None
     changed, seen = timezone.localtime(changed), timezone.localtime(seen)
     if changed.date() == seen.date():
-        return f"The bars were changed on {format_day(changed)}, after the results were first seen that day."
+        return f"The decision limits were changed on {format_day(changed)}, after the results were first seen that day."
     first = format_day(seen, with_year=seen.year != changed.year)
-    return f"The bars were changed on {format_day(changed)}, after the results were first seen on {first}."
+    return f"The decision limits were changed on {format_day(changed)}, after the results were first seen on {first}."
 
 
 def format_day(moment: datetime, *, with_year: bool = True) -> str:

@@ -88,8 +88,19 @@ class Card:
         return any(row.decision and row.decision.outcome is not AspectOutcome.NOT_SHOWN for row in self.rows)
 
     @property
+    def has_levels(self) -> bool:
+        """Whether agreement is known on an aspect, which needs two reviews."""
+        return any(row.decision and row.decision.levels.reviewers.value is not None for row in self.rows)
+
+    @property
     def has_leaders(self) -> bool:
         return any(row.leader for row in self.rows)
+
+    @property
+    def has_corrected(self) -> bool:
+        """Whether a win rate of a leader is corrected by reviewers."""
+        rates = [row.leader.rates.corrected for row in self.rows if row.leader]
+        return any(rate is not None and rate.value is not None for rate in rates)
 
     @property
     def pair_leader(self) -> str:

@@ -19,6 +19,7 @@ from evaluations.evaluation_settings.selectors import describe_bar_change, get_b
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.selection import SMALL_REPORT_COMPARISONS
+from evaluations.models.verdicts import Score
 from evaluations.reports.answer import build_cards, build_score_cards, count_open_disagreements, list_judges_not_run
 from evaluations.reports.chart_files import JUDGE_PARTS, choose_aspect, list_part_aspects
 from evaluations.reports.forms import MEASURE_CHOICES, QueryValues, ReportForm
@@ -68,6 +69,8 @@ PART_NAMES: Final = {
 
 PART_LAYOUT_FIELDS: Final = ("sort", "measure")  # how one part is laid out says nothing to the others
 
+OVERVIEW_FIELDS: Final = ("ties", "measure", "sort")  # how the table of all aspects is laid out
+
 MAX_DETAIL_ROWS: Final = 150  # of single people and pairs: more are shown for one aspect at a time
 
 
@@ -116,6 +119,7 @@ def render_report(result: Report, form: ReportForm, part: ReportPart, viewer: Re
     evaluation = form.evaluation
     context = build_page_context(form, part, viewer) | build_report_context(result, evaluation, form, part)
     is_small = 0 < result.comparisons <= SMALL_REPORT_COMPARISONS
+    context["has_scores"] = not result.names and Score.objects.filter(rater__evaluation=evaluation).exists()
     context["gives_away"] = viewer.sees_all and viewer.may(Action.REVIEW) and is_small
     context |= build_part_context(evaluation, result, part, form.cleaned_data["aspect"], form.to_query())
     if part in (ReportPart.DECISIONS, ReportPart.PEOPLE):
@@ -173,7 +177,9 @@ def build_report_context(
         "kind": "percent" if measure == "agreement" else "decimal",
         "difference_kind": "points" if measure == "agreement" else "signed",
         "sort": form.get_layout("sort"),
+        "is_laid_out": not query.keys().isdisjoint(OVERVIEW_FIELDS),
         "aspect": aspect,
+        "aspect_sections": [(key, one) for key, one in result.aspects.items() if aspect in ("", key)],
         "sentences": [judge.sentence for judge in result.judges.values() if judge.sentence],
         "overview": build_overview_table(result.aspects, ties, measure, form.get_layout("sort")),
         "in_detail": bool(aspect) or count_person_rows(result) <= MAX_DETAIL_ROWS,

@@ -169,6 +169,7 @@ def build_report(
             len(family),
             read_bars(evaluation),
             frozenset(rater.name for rater in raters if rater.screening_choice == ScreeningChoice.KEEP),
+            sum(rater.is_excluded for rater in chosen),
             screens_reviewers=comparisons is None,
         ),
         rules,
@@ -195,7 +196,7 @@ def describe_bars(evaluation: Evaluation) -> str:
     """The bars of decisions, since when they hold, and whether they were changed after somebody had looked."""
     bars = asdict(read_bars(evaluation))
     values = ", ".join(f"{label} {100 * bars[name]:g}" for name, label in BAR_LABELS.items())
-    sentence = f"Bars of decisions, in percent or points, set on {format_day(get_bars_set_at(evaluation))}: {values}."
+    sentence = f"Decision limits, in percent or points, set on {format_day(get_bars_set_at(evaluation))}: {values}."
     return " ".join(filter(None, (sentence, describe_bar_change(evaluation))))
 
 

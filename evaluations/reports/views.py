@@ -6,7 +6,7 @@ from typing import cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
@@ -53,7 +53,7 @@ def report(request: AuthenticatedRequest, slug: str, part: str = "") -> HttpResp
     viewer = ReportViewer(cast(Role, get_role(user, evaluation)), can_see_judges(user, evaluation))
     if not part and (request.GET or not viewer.sees_judges):
         return redirect(
-            join_query(get_part_url(evaluation, ReportPart.AGREEMENT), request)
+            add_query(get_part_url(evaluation, ReportPart.AGREEMENT), request.GET)
         )  # the answer has no filters
     asked_part = get_part_or_404(part or ReportPart.DECISIONS, sees_judges=viewer.sees_judges)
     question = ReportQuestion(evaluation, asked_part, request.GET.urlencode(), viewer)
@@ -67,7 +67,7 @@ def report(request: AuthenticatedRequest, slug: str, part: str = "") -> HttpResp
             scores = Score.objects.filter(rater__evaluation=evaluation)
             is_first = asked_part in (ReportPart.DECISIONS, ReportPart.AGREEMENT)
             if is_first and not result.names and viewer.sees_all and scores.exists():
-                return redirect(join_query(get_part_url(evaluation, ReportPart.SCORES), request))
+                return redirect(add_query(get_part_url(evaluation, ReportPart.SCORES), request.GET))
             body = render_report(result, form, asked_part, viewer)
             keep_served_report(question, form.rules(), result, body, state)
             return render_page(request, evaluation, body, part=asked_part)
@@ -78,8 +78,8 @@ def report(request: AuthenticatedRequest, slug: str, part: str = "") -> HttpResp
     )
 
 
-def join_query(address: str, request: AuthenticatedRequest) -> str:
-    return f"{address}?{request.GET.urlencode()}".rstrip("?")
+def add_query(address: str, query: QueryDict) -> str:
+    return f"{address}?{query.urlencode()}".rstrip("?")
 
 
 def render_page(
@@ -158,18 +158,29 @@ def render_refusal(reasons: list[str]) -> HttpResponse:
 
 @require_POST
 def reviewer_screening(request: AuthenticatedRequest, slug: str, pk: int) -> HttpResponse:
-    """Keep a reviewer in results or exclude them; an empty choice undoes it."""
+    """Keep a reviewer in results or exclude them; an empty choice undoes it. The query: filters of the page."""
     user = request.user
     evaluation = require_evaluation(user, slug, Action.MANAGE)
     rater = get_object_or_404(Rater, evaluation=evaluation, kind=RaterKind.HUMAN, pk=pk)
     choice = request.POST.get("choice", "missing")  # refused: only an empty one undoes
+    filters: QueryDict = request.GET
     try:
         reviewer = choose_reviewer(evaluation, rater, choice, user=user)
+        filters = keep_usable_filters(filters, reviewer)
         add_screening_notice(request, evaluation, reviewer, rater.screening_choice)
     except InputRefused as refused:
         messages.error(request, str(refused))
-    address = get_part_url(evaluation, ReportPart.PEOPLE)
+    address = add_query(get_part_url(evaluation, ReportPart.PEOPLE), filters)
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
+
+
+def keep_usable_filters(filters: QueryDict, screened: Rater) -> QueryDict:
+    """The filters without a reviewer who was just excluded: results that leave them out cannot be filtered by them."""
+    if not screened.is_excluded or filters.get("with_excluded"):
+        return filters
+    kept = filters.copy()
+    kept.setlist("reviewer", [name for name in filters.getlist("reviewer") if name != screened.name])
+    return kept
 
 
 def add_screening_notice(
@@ -180,5 +191,5 @@ def add_screening_notice(
         ScreeningChoice.EXCLUDE.value: f"“{reviewer.name}” is excluded from results. Labels and exports are unchanged.",
         "": f"No choice on “{reviewer.name}”: results count them.",
     }
-    undo = reverse("reviewer_screening", args=[evaluation.slug, reviewer.pk])
+    undo = add_query(reverse("reviewer_screening", args=[evaluation.slug, reviewer.pk]), request.GET)
     add_notice_with_undo(request, texts[reviewer.screening_choice], undo, {"choice": choice_before})

@@ -55,12 +55,10 @@ NOT_JUDGED: Final = "The judge scored no response of this model."
 NOT_SHARED: Final = "No response of this model has scores from both the judge and reviewers."
 NOT_BOTH: Final = "At least one of the two models has no such scores."
 PARTLY_SCORED: Final = "The judge scored {:,} of {:,} responses. A correction needs {}% of them."
-HARDLY_VARIED: Final = (
-    "In only {} reviewed clusters do scores differ from the most common one; a CI needs {}, or it would be too narrow."
-)
+HARDLY_VARIED: Final = "Too few reviewed clusters with anything but the most common score for a CI ({} < {})."
 HARDLY_CORRECTED: Final = (
-    "In only {} reviewed clusters do judge and reviewers differ; a corrected CI needs {}, or the judge's error is "
-    "barely known and the CI would be too narrow."
+    "Too few reviewed clusters on which judge and reviewers differ for a corrected CI ({} < {}): the judge's error is "
+    "barely known."
 )
 DIFFERENCE_BOUNDS: Final[Bounds] = (-1.0, 1.0)  # of two shares
 

@@ -153,7 +153,9 @@ def full_report(
         unanswered=unanswered_judges(facts),
         no_verdicts=no_verdicts,
         rules=describe_rules(rules),
-        methods=methods_paragraph(facts, scores, clusters, rules, described_parts(parts)),
+        methods=methods_paragraph(
+            facts, scores, clusters, rules, described_parts(parts), excluded_reviewers=study.excluded_reviewers
+        ),
         parts=tuple(part.value for part in parts),
         aspects_by_part=by_part,
         decisions=decisions,

@@ -156,8 +156,8 @@ ALPHA: Final = 0.05
 LOOKS: Final = 3
 
 NO_TEST_PART: Final = (
-    "This report is not on the whole test part under the default rules, so no judge is called better: p-values are "
-    "exploratory."
+    "These p-values are exploratory, so no judge is called better. To test that, set “Split” to test and clear the "
+    "other filters."
 )
 
 

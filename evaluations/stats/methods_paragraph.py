@@ -120,10 +120,13 @@ def methods_paragraph(
     clusters: int,
     rules: ReportRules,
     parts: Collection[ReportPart],
+    *,
+    excluded_reviewers: int = 0,
 ) -> str:
-    """The paragraph, empty without verdicts or scores."""
+    """The paragraph, empty without verdicts or scores. ``excluded_reviewers``: how many the owner excluded."""
+    excluded = describe_excluded_reviewers(excluded_reviewers, rules, is_decided=bool(facts))
     if not facts:
-        described = [*describe_scores_alone(scores), *describe_scores(scores, rules)] if scores else []
+        described = [*describe_scores_alone(scores), *describe_scores(scores, rules), *excluded] if scores else []
         return " ".join([*described, *describe_intervals(parts)]) if scores else ""
     measured = []
     if {ReportPart.AGREEMENT, ReportPart.METHODOLOGY}.intersection(parts):
@@ -135,6 +138,7 @@ def methods_paragraph(
             *describe_derived_choices(facts),
             *describe_ratings(facts, rules),
             *describe_scores(scores, rules),
+            *excluded,
             *measured,
             *describe_intervals(parts),
         ]
@@ -220,6 +224,21 @@ def describe_excluded_votes(facts: Mapping[str, AspectFacts]) -> Iterator[str]:
     phrases = [f"up to {count_phrase(number, 'vote')} {reason}" for number, reason in counts if number]
     if phrases:
         yield f"Excluded on an aspect are {join_words(phrases)}."
+
+
+def describe_excluded_reviewers(number: int, rules: ReportRules, *, is_decided: bool) -> Iterator[str]:
+    """``is_decided``: whether there are decisions, which are reported with and without these reviewers."""
+    if not number:
+        return
+    who = count_phrase(number, "reviewer")
+    if rules.with_excluded:
+        yield f"These numbers include {who} whom we excluded from the main results after screening."
+        return
+    both = "; decisions are reported with and without them" if is_decided else ""
+    yield (
+        "After screening reviewers for copied, random, inverted, one-sided and too fast choices, we excluded "
+        f"{who}{both}."
+    )
 
 
 def describe_blindness(

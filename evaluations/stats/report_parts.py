@@ -40,7 +40,8 @@ class StudyMaterial:
     """Data shared by all aspects. ``families``: by judge name, empty if not set. ``judges``: how many claims cover.
 
     ``bars``: those of decisions. ``kept_reviewers``: those whom the owner keeps although screening flags them.
-    ``screens_reviewers``: False for readers who see only their own comparisons.
+    ``excluded_reviewers``: how many the owner excluded. ``screens_reviewers``: False for readers who see only their
+    own comparisons.
     """
 
     items: Items
@@ -48,6 +49,7 @@ class StudyMaterial:
     judges: int = 0
     bars: DecisionBars = DEFAULT_BARS
     kept_reviewers: frozenset[str] = frozenset()
+    excluded_reviewers: int = 0
     screens_reviewers: bool = True
 
     @cached_property

@@ -35,12 +35,11 @@ NOT_JUDGED: Final = "The judge has no verdict on any of these comparisons."
 NOT_SHARED: Final = "No comparison with a verdict of the judge has reviewer votes."
 NO_COMPARISON: Final = "The model is in no comparison."
 HARDLY_VARIED: Final = (
-    "In only {} reviewed clusters do reviewers deviate from their most common choice; a corrected CI needs {}, or it "
-    "would be too narrow."
+    "Too few reviewed clusters with anything but the most common choice for a corrected CI ({} < {})."
 )
 HARDLY_CORRECTED: Final = (
-    "In only {} reviewed clusters do judge and reviewers differ; a corrected CI needs {}, or the judge's error is "
-    "barely known and the CI would be too narrow."
+    "Too few reviewed clusters on which judge and reviewers differ for a corrected CI ({} < {}): the judge's error is "
+    "barely known."
 )
 
 

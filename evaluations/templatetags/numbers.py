@@ -44,6 +44,12 @@ def share_with_ci(share: Estimate) -> str:
 
 
 @register.filter
+def share_with_named_ci(share: Estimate) -> str:
+    """``57% (95% CI 44–68)``: outside of tables, whose notes name the interval."""
+    return share_with_ci(share).replace("(", "(95% CI ")
+
+
+@register.filter
 def call_rate(per_minute: float) -> str:
     """``4.2 calls/s``; below one a second ``12 calls/min``."""
     return f"{per_minute / 60:.1f} calls/s" if per_minute >= 60 else f"{per_minute:.0f} calls/min"

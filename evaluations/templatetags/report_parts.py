@@ -11,6 +11,7 @@ from django.template import Context
 from django.urls import reverse
 
 from evaluations.domain.json_values import JsonMapping
+from evaluations.stats.bias.tendency import BiasTendency
 from evaluations.stats.score_report import JudgeScores
 from evaluations.templatetags.intervals import HasInterval, Scale
 
@@ -98,18 +99,24 @@ def scale_of_people(rates: Mapping[str, HasInterval]) -> Scale:
 
 
 MARKUP: Final = {
-    "any": "The one with Markdown of any kind",
-    "list": "The one with a list",
-    "heading": "The one with a heading",
-    "emphasis": "The one with bold or italics",
-    "table": "The one with a table",
-    "code": "The one with code",
+    "any": "With any Markdown",
+    "list": "With a list",
+    "heading": "With a heading",
+    "emphasis": "With bold or italics",
+    "table": "With a table",
+    "code": "With code",
 }
 
 
 @register.filter
+def with_choices(markup: Mapping[str, BiasTendency]) -> list[tuple[str, BiasTendency]]:
+    """The kinds of formatting on which a judge or reviewers chose a side."""
+    return [(kind, tendency) for kind, tendency in markup.items() if tendency.judge.n or tendency.majority.people.n]
+
+
+@register.filter
 def markup_kind(kind: str) -> str:
-    return MARKUP.get(kind, f"The one with {kind}")
+    return MARKUP.get(kind, f"With {kind}")
 
 
 def mirrored(number: HasInterval) -> HasInterval:

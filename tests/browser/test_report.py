@@ -35,8 +35,18 @@ def test_filters_are_chosen_and_taken_out_without_a_script(new_page: NewPage, ow
     assert "reviewer=" in page.url
 
 
+def test_agreement_fits_on_three_screens(new_page: NewPage, owner_state: StorageState) -> None:
+    """Of three judges on six aspects."""
+    page = new_page(viewport={"width": 1440, "height": 900}, storage_state=owner_state)
+    page.goto(REPORT)
+    expect(page.locator(".report-matrix")).to_have_count(18)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2500
+
+
 def test_the_overview_is_sorted_and_laid_out_by_links(owner_page: Page) -> None:
     owner_page.goto(REPORT)
+    expect(owner_page.locator(OVERVIEW)).to_be_hidden()
+    owner_page.get_by_text("Judge vs. human ceiling", exact=True).first.click()
     owner_page.get_by_role("link", name="Difference").click()
     expect(owner_page.get_by_role("columnheader", name="Difference")).to_have_attribute("aria-sort", "ascending")
     owner_page.get_by_role("link", name="Without ties").click()
@@ -60,7 +70,7 @@ def test_wide_tables_scroll_inside_their_own_box_and_keep_what_rows_are_about(
     new_page: NewPage, owner_state: StorageState
 ) -> None:
     page = new_page(viewport=PHONE, is_mobile=True, storage_state=owner_state)
-    page.goto(REPORT)
+    page.goto(f"{REPORT}?sort=judge")
     box = page.locator(".table-scroll", has=page.locator(OVERVIEW))
     assert box.evaluate("box => box.scrollWidth > box.clientWidth")
     head = box.get_by_role("rowheader").first

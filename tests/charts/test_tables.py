@@ -27,3 +27,9 @@ def test_every_row_of_every_table_has_all_columns() -> None:
     for plot in make_every_chart(PAGE_THEME):
         assert {len(row) for row in plot.table.rows} == {len(plot.table.columns)}, plot.name
         assert {len(row) for row in plot.table.formatted_rows} == {len(plot.table.headings)}, plot.name
+
+
+def test_no_two_columns_of_a_table_have_one_name() -> None:
+    for plot in make_every_chart(PAGE_THEME):
+        for names in (plot.table.columns, plot.table.headings):
+            assert len(set(names)) == len(names), (plot.name, names)

@@ -136,7 +136,7 @@ def test_bars_that_were_set_before_looking_need_no_remark(evaluation: Evaluation
 def test_bars_that_were_changed_after_looking_are_told(evaluation: Evaluation) -> None:
     look_earlier(evaluation)
     change_bars(again(evaluation), replace(DecisionBars(), bias=0.2), user=None)
-    assert "The bars were changed on" in str(describe_bar_change(again(evaluation)))
+    assert "The decision limits were changed on" in str(describe_bar_change(again(evaluation)))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_bars_that_were_changed_after_looking_are_told(evaluation: Evaluation) -
 )
 def test_the_sentence_names_both_days(seen: tuple[int, ...], changed: tuple[int, ...], sentence: str) -> None:
     dated = Evaluation(results_seen_at=datetime(*seen, tzinfo=UTC), bars_changed_at=datetime(*changed, tzinfo=UTC))  # type: ignore[misc,arg-type]
-    assert describe_bar_change(dated) == f"The bars were {sentence}"
+    assert describe_bar_change(dated) == f"The decision limits were {sentence}"
 
 
 # ---- the page

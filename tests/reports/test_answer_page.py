@@ -12,12 +12,16 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluations.charts.decision_charts import build_decision_chart
+from evaluations.charts.themes import PAGE_THEME
 from evaluations.domain.decisions import DEFAULT_BARS
+from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.reviews import Reveal
 from evaluations.evaluation_settings.services import change_bars, change_evaluation
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.users import User
 from evaluations.reports.answer import MOST_ROWS, AspectRow, Card
+from evaluations.reports.selectors import build_report
 from tests.factories.evaluations import make_comparison, make_human
 from tests.factories.imports import comparison_row, import_rows, score_row, verdict_row
 from tests.factories.verdicts import make_judge_rater, make_judge_verdicts, make_review
@@ -117,14 +121,19 @@ def test_without_data_it_says_what_to_do(evaluation: Evaluation, owner_signed_in
 def test_one_reviewer_decides_nothing(evaluation: Evaluation, owner_signed_in: Client) -> None:
     import_study(evaluation, 12, {"ann": 0.9}, judges={"gpt": 0.9})
     shown = page(owner_signed_in)
-    assert "Not enough data (about 100 more comparisons with two reviews)" in shown
-    assert "No comparison has its verdict and two reviews." in shown
+    assert "Not enough data (needs about 100 more comparisons with two reviews)" in shown
+    assert "No comparison has the judge’s verdict and two reviews yet." in shown
+    assert "Agreement with a reviewer" not in shown  # a column without a number
+    flips = shown.partition("<dt>Flips with order</dt>")[2].partition("</dd>")[0]
+    assert "n/a" in flips
+    assert "limit" not in flips
 
 
 def test_without_a_judge_reviewers_alone_say_who_wins(evaluation: Evaluation, owner_signed_in: Client) -> None:
     import_study(evaluation, 12, {"ann": 0.9, "ben": 0.9}, judges={})
     shown = page(owner_signed_in)
     assert "No judge yet" in shown
+    assert '<a href="/e/study/judges">Run a judge</a> to compare it with your reviewers.' in shown
     assert "wins" in shown
     assert "<dt>Failed calls</dt>" not in shown
 
@@ -151,7 +160,7 @@ def test_a_judge_that_failed_on_half_is_not_reliable(evaluation: Evaluation, own
         make_judge_verdicts(made, judge="gpt", kind="llm", as_stored={"clarity": choice} if number < 6 else "refused")
     shown = page(owner_signed_in)
     assert "Not reliable" in shown
-    assert "50% of comparisons with a failed call (limit 5%)." in shown
+    assert "Calls failed on 50% of comparisons (limit 5%)." in shown
 
 
 def test_who_may_not_see_judges_reads_of_reviewers(studied: Evaluation, reviewer: User, client: Client) -> None:
@@ -179,6 +188,19 @@ def test_the_decisions_are_a_table_to_download(studied: Evaluation, owner_signed
     }
     whole = next(row for row in rows if row["aspect"] == "all aspects")
     assert float(whole["judge_low"]) < float(whole["judge"]) < float(whole["judge_high"])
+
+
+def test_no_two_columns_of_the_table_of_decisions_have_one_name(studied: Evaluation) -> None:
+    report = build_report(studied, None, ReportRules(), parts=(ReportPart.DECISIONS,))
+    table = build_decision_chart(report.decisions, PAGE_THEME).table
+    assert len(set(table.columns)) == len(table.columns)
+    assert len(set(table.headings)) == len(table.headings) == len(table.formatted_rows[0])
+    first = dict(zip(table.headings, table.formatted_rows[0], strict=True))
+    assert (first["Judge"], first["Aspect"]) == ("good", "all aspects")
+    levels = report.decisions["good"].levels
+    assert first["Judge agreement"] == f"{levels.judge.value:.0%}"
+    points = round(100 * (levels.difference.value or 0))
+    assert first["Difference, points"] == (f"{points:+d}".replace("-", "−") if points else "0")
 
 
 def test_of_many_aspects_the_first_twelve_are_in_sight() -> None:

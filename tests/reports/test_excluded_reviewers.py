@@ -30,9 +30,11 @@ from evaluations.reports.cells.selectors import find_comparisons_in_cell
 from evaluations.reports.selectors import build_report, get_full_report
 from evaluations.reports.served_reports import read_report_state
 from evaluations.reports.services import choose_reviewer
+from evaluations.stats.methods_paragraph import describe_excluded_reviewers
 from tests.factories.evaluations import make_comparison, make_human, make_member, make_user
 from tests.factories.verdicts import make_judge_rater, make_judge_verdicts, make_review
 from tests.helpers.api_client import ApiClient
+from tests.helpers.page_text import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -95,7 +97,8 @@ def test_the_same_numbers_as_if_the_reviewer_had_never_been(evaluation: Evaluati
     only_others = reported(evaluation, ReportRules(reviewers=("ann", "bob"))).as_json()
     choose_reviewer(evaluation, rand, EXCLUDE, user=None)
     without = reported(evaluation).as_json()
-    with_both = ("rules", "screening", "decisions_with_excluded")  # all reviewers, whoever is excluded
+    # The first two say that somebody is excluded; the others are of all reviewers.
+    with_both = ("rules", "methods", "screening", "decisions_with_excluded")
     assert {**without, **dict.fromkeys(with_both)} == {**only_others, **dict.fromkeys(with_both)}
     assert without["decisions_with_excluded"].keys() == without["decisions"].keys()
 
@@ -104,7 +107,8 @@ def test_excluded_reviewers_are_included_on_request(evaluation: Evaluation, rand
     before = reported(evaluation).as_json()
     choose_reviewer(evaluation, rand, EXCLUDE, user=None)
     included = reported(evaluation, WITH).as_json()
-    assert {**included, "rules": {}} == {**before, "rules": {}}
+    in_words = {"rules": {}, "methods": ""}
+    assert {**included, **in_words} == {**before, **in_words}
 
 
 @pytest.mark.parametrize("choice", [KEEP, ""])
@@ -155,6 +159,32 @@ def test_the_rules_say_who_is_left_out_or_included(evaluation: Evaluation, rand:
     assert reported(evaluation, WITH).rules["raters"] == included
     # Among reviewers who are selected without rand nobody is excluded.
     assert "owner" not in reported(evaluation, ReportRules(reviewers=("ann",))).rules["raters"]
+
+
+def test_the_methods_paragraph_counts_who_was_excluded_and_says_that_both_results_are_reported(
+    evaluation: Evaluation, rand: Rater
+) -> None:
+    def methods(rules: ReportRules = PLAIN) -> str:
+        return str(reported(evaluation, rules).methods)
+
+    assert "after screening" not in methods().lower()
+    choose_reviewer(evaluation, rand, EXCLUDE, user=None)
+    after = "After screening reviewers for copied, random, inverted, one-sided and too fast choices, we excluded "
+    assert f"{after}1 reviewer; decisions are reported with and without them." in methods()
+    assert methods().startswith("We compared 10 pairs")
+    assert "2 reviewers cast" in methods()
+    assert "These numbers include 1 reviewer whom we excluded from the main results" in methods(WITH)
+    assert after not in methods(ReportRules(reviewers=("ann",)))
+    choose_reviewer(evaluation, Rater.objects.get(evaluation=evaluation, name="bob"), EXCLUDE, user=None)
+    assert f"{after}2 reviewers; decisions" in methods()
+    out = StringIO()
+    call_command("report", "study", "--json", stdout=out)
+    assert json.loads(out.getvalue())["methods"] == methods()
+
+
+def test_of_scores_alone_the_methods_paragraph_claims_no_second_decision() -> None:
+    words = list(describe_excluded_reviewers(2, PLAIN, is_decided=False))
+    assert [sentence.endswith("we excluded 2 reviewers.") for sentence in words] == [True]
 
 
 def test_who_sees_only_their_own_comparisons_reads_a_number(evaluation: Evaluation, rand: Rater) -> None:
@@ -240,6 +270,35 @@ def test_the_page_excludes_and_its_notice_undoes(client: Client, owner_signed_in
     client.post(address(rand), {"choice": ""})
     assert choice_of(rand) == ""
     assert client.get(address(rand)).status_code == 405
+
+
+def test_excluding_and_undoing_keep_the_filters_of_the_page(
+    client: Client, owner_signed_in: Client, rand: Rater
+) -> None:
+    people = reverse("report_part", args=["study", "people"])
+    filters = "reviewer=ann&reviewer=bob&split_rule=drop&aspect=clarity"
+    choose_reviewer(rand.evaluation, rand, EXCLUDE, user=None)
+    shown = html_of(client.get(f"{people}?{filters}"))
+    assert f'hx-post="{address(rand)}?{filters}"' in shown.replace("&amp;", "&")
+    answer = client.post(f"{address(rand)}?{filters}", {"choice": ""})
+    assert answer.headers["Location"] == f"{people}?{filters}"
+    undo = f'action="{address(rand)}?{filters}"'
+    assert undo in html_of(client.get(answer.headers["Location"])).replace("&amp;", "&")
+    by_htmx = client.post(f"{address(rand)}?{filters}", {"choice": EXCLUDE}, headers={"hx-request": "true"})
+    assert by_htmx.headers["HX-Redirect"] == f"{people}?{filters}"
+
+
+@pytest.mark.usefixtures("owner_signed_in")
+def test_a_filter_by_the_reviewer_goes_when_they_are_excluded(client: Client, rand: Rater) -> None:
+    """Results without them cannot be filtered by them; those that include them can."""
+    people = reverse("report_part", args=["study", "people"])
+    excluded = client.post(f"{address(rand)}?reviewer=ann&reviewer=rand", {"choice": EXCLUDE})
+    assert excluded.headers["Location"] == f"{people}?reviewer=ann"
+    assert client.get(excluded.headers["Location"]).status_code == 200
+    included = client.post(f"{address(rand)}?reviewer=rand&with_excluded=true", {"choice": EXCLUDE})
+    assert included.headers["Location"] == f"{people}?reviewer=rand&with_excluded=true"
+    kept = client.post(f"{address(rand)}?reviewer=rand", {"choice": KEEP})
+    assert kept.headers["Location"] == f"{people}?reviewer=rand"
 
 
 def test_only_owners_and_managers_exclude(client: Client, evaluation: Evaluation, rand: Rater) -> None:

@@ -17,6 +17,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_human, make_member
+from tests.factories.imports import comparison_row, import_rows, verdict_row
 from tests.factories.verdicts import make_imported_votes, make_judge_verdicts, make_review
 
 pytestmark = pytest.mark.django_db
@@ -203,6 +204,51 @@ def test_the_overview_is_sorted_by_what_was_asked(owner: User, evaluation: Evalu
     assert aspects(page(owner, sort="judge")) == ["#aspect-depth", "#aspect-clarity"]
 
 
+def test_matrices_come_first_and_the_table_and_its_sentences_are_a_click_away(
+    owner: User, comparison: Comparison
+) -> None:
+    shown = page(owner)
+    folded = '<details class="report-numbers">'
+    assert "Agreement 0%, n = 1" in " ".join(shown.partition(folded)[0].split())
+    for part in ('aria-label="Summary"', 'id="overview"'):
+        assert shown.index('<figure class="report-matrix">') < shown.index(folded) < shown.index(part)
+
+
+@pytest.mark.parametrize("layout", [{"sort": "judge"}, {"ties": "without"}, {"measure": "cohen_kappa"}])
+def test_the_table_is_open_once_it_is_sorted_or_shows_another_number(
+    owner: User, comparison: Comparison, layout: dict[str, str]
+) -> None:
+    assert '<details class="report-numbers" open>' in page(owner, "agreement", status=200, **layout)
+
+
+def test_an_aspect_leads_to_all_its_coefficients_by_the_same_filters(owner: User, comparison: Comparison) -> None:
+    methodology = reverse("report_part", args=["study", "methodology"])
+    link = f"{methodology}?judge=longest&aspect=clarity#aspect-clarity"
+    assert link in Links(page(owner, judge="longest")).found
+    assert 'id="aspect-clarity"' in page(owner, "methodology", judge="longest", aspect="clarity")
+
+
+def test_a_comparison_with_gold_is_a_matrix_of_its_own(owner: User, comparison: Comparison) -> None:
+    make_imported_votes(comparison, "label", {"clarity": "B"}, kind="gold")
+    shown = " ".join(page(owner).split())
+    assert "Agreement with gold 100%" in shown
+    assert "judge&nbsp;↓ gold&nbsp;→" in shown
+
+
+def test_of_many_aspects_twelve_are_in_sight_and_the_others_a_click_away(owner: User, evaluation: Evaluation) -> None:
+    aspects = [f"aspect-{number:02}" for number in range(14)]
+    rows = [
+        verdict_row(rater=name, rater_kind=kind, aspect=aspect)
+        for aspect in aspects
+        for name, kind in (("ann", "human"), ("gpt", "judge"))
+    ]
+    import_rows(evaluation, comparison_row())
+    import_rows(evaluation, *rows)
+    first, _, others = page(owner).partition("<summary>2 more aspects</summary>")
+    assert first.count('<figure class="report-matrix">') == 12
+    assert others.count('<figure class="report-matrix">') == 2
+
+
 def test_one_aspect_can_be_looked_at_alone(owner: User, evaluation: Evaluation, comparison: Comparison) -> None:
     make_review(make_human(evaluation, "cem"), comparison, {"depth": "B"})
     shown = page(owner, aspect="depth")
@@ -280,6 +326,7 @@ def test_where_judges_are_never_shown_a_reviewer_reads_of_people_alone(
     shown = page(user)
     assert "longest" not in shown
     assert "Each reviewer" in shown
+    assert '<details class="report-numbers" open>' in shown  # without judges there are no matrices
     assert "longest" in page(owner)
     assert "longest" not in page(user, judge="longest").partition("<main")[2]
 

@@ -12,6 +12,7 @@ from evaluations.models.evaluations import Evaluation
 from evaluations.models.judges import Rater
 from evaluations.models.users import User
 from tests.factories.evaluations import make_comparison, make_human, make_member
+from tests.factories.imports import import_rows, score_row
 from tests.factories.verdicts import (
     make_judge_score,
     make_judge_verdicts,
@@ -123,8 +124,33 @@ def test_judges_are_compared_and_none_is_called_better_without_a_test_part(owner
     assert "Better</th>" not in shown
 
 
+def test_what_holds_for_all_pairs_of_judges_is_said_once(owner: User, reviewed: Evaluation) -> None:
+    for comparison in Comparison.objects.all():
+        make_judge_verdicts(comparison, judge="random", as_stored={"clarity": "A"}, swapped={"clarity": "A"})
+    shown = page(owner, "judges")
+    assert shown.count('<span class="badge warn">exploratory</span>') == 3
+    assert shown.count("These p-values are exploratory") == 1
+
+
+def test_formatting_that_no_response_has_alone_is_no_row(owner: User, reviewed: Evaluation) -> None:
+    shown = page(owner, "bias")
+    assert "Longer response" in shown
+    assert "With a list" not in shown
+
+
+def test_of_scores_alone_other_parts_lead_to_the_scores(owner: User, evaluation: Evaluation) -> None:
+    import_rows(evaluation, score_row("q1", "alpha", 4, query="Why?", response="So."))
+    for part in ("wins", "bias", "people", "judges"):
+        shown = page(owner, part)
+        assert "Scores only" in shown
+        assert 'href="/e/study/results/scores">See scores</a>' in shown
+        assert "Import the responses first" not in shown
+
+
 def test_the_alternative_annotator_test_says_which_condition_is_not_met(owner: User, reviewed: Evaluation) -> None:
-    assert "needs 3 reviewers with ≥ 30 comparisons each" in page(owner, "people")
+    shown = page(owner, "people")
+    assert "Not enough data: needs 3 reviewers with ≥ 30 comparisons each" in shown
+    assert "Not enough data: Not enough data" not in shown
 
 
 def test_scores_of_judges_and_people_stand_in_one_table(owner: User, evaluation: Evaluation) -> None:

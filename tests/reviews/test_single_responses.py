@@ -440,7 +440,7 @@ def test_a_judge_that_failed_on_every_response_is_not_reliable(
     report = get_full_report(study, ReportRules(), parts=tuple(ReportPart))
     decision = report.score_decisions["scorer"]
     assert decision.outcome == Outcome.NOT_RELIABLE
-    assert decision.sentence.startswith("100% of responses with a failed call (limit 5%).")
+    assert decision.sentence.startswith("Calls failed on 100% of responses (limit 5%).")
     assert "Not reliable" in html_of(owner_signed_in.get(reverse("report_part", args=[study.slug, "scores"])))
 
 

@@ -14,15 +14,15 @@ MOST_NAMES: Final = 8
 
 
 def decision_headline(decision: Decision) -> str:
-    """“Can stand in for a reviewer (not shown for safety)”."""
+    """“Can stand in for a reviewer (inconclusive for safety)”."""
     words = decision.outcome[0].upper() + decision.outcome[1:]
     if decision.outcome is Outcome.STAND_IN:
         not_shown = name_aspects(decision, AspectOutcome.NOT_SHOWN)
-        return f"{words} (not shown for {not_shown})" if not_shown else words
+        return f"{words} (inconclusive for {not_shown})" if not_shown else words
     if decision.outcome is Outcome.SPOT_CHECKS and decision.spot_checks and decision.spot_checks.per_100:
-        return f"{words} ({decision.spot_checks.per_100} per 100)"
+        return f"{words} (review {decision.spot_checks.per_100} per 100)"
     if decision.outcome is Outcome.NOT_ENOUGH_DATA and decision.more:
-        return f"{words} (about {decision.more:,} more {noun(decision)}s with two reviews)"
+        return f"{words} (needs about {decision.more:,} more {noun(decision)}s with two reviews)"
     return words
 
 
@@ -31,10 +31,10 @@ def noun(decision: Decision) -> str:
 
 
 def name_aspects(decision: Decision, outcome: AspectOutcome) -> str:
-    """The names of the aspects with this outcome, as a list in words; empty where there is none."""
+    """The names of the aspects with this outcome, or how many of many; empty where there is none."""
     names = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.outcome is outcome]
     if len(names) > MOST_NAMES:
-        names[MOST_NAMES:] = [f"{len(names) - MOST_NAMES} more"]
+        return f"{len(names)} of {len(decision.aspects)} aspects"
     return join_words(names) if names else ""
 
 
@@ -53,8 +53,8 @@ def agreement_phrase(decision: Decision) -> str:
     levels = decision.levels
     if decision.scale:
         return (
-            f"Its scores are {distance(levels.judge)} of the scale ({decision.scale}) from a reviewer’s, reviewers’ "
-            f"{distance(levels.reviewers)} from each other’s (n = {decision.n:,})."
+            f"Its scores differ from a reviewer’s by {distance(levels.judge)} of the {decision.scale} scale, and "
+            f"reviewers’ scores from each other’s by {distance(levels.reviewers)} (n = {decision.n:,})."
         )
     return (
         f"Reviewers agree with it {percent(levels.judge)} of the time and with each other "
@@ -79,13 +79,15 @@ def points(share: float) -> str:
 
 
 def stand_in_sentences(decision: Decision) -> list[str]:
-    return [agreement_phrase(decision), f"The gap is under {points(decision.bars.stand_in)}."]
+    return [agreement_phrase(decision), f"Any gap is under {points(decision.bars.stand_in)}."]
 
 
 def spot_check_sentences(decision: Decision) -> list[str]:
     rates = "mean scores" if decision.scale else "win rates"
-    why = decision.coverage.why or f"A gap of {points(decision.bars.stand_in)} or more is not ruled out."
-    more = f"About {decision.more:,} more {noun(decision)}s with two reviews could settle it." if decision.more else ""
+    why = decision.coverage.why or f"The gap could still be {points(decision.bars.stand_in)} or more."
+    more = (
+        f"About {decision.more:,} more {noun(decision)}s with two reviews should settle that." if decision.more else ""
+    )
     return [
         agreement_phrase(decision),
         why,
@@ -98,8 +100,7 @@ def describe_spot_checks(checks: SpotChecks | None, rates: str) -> str:
     if checks is None:
         return ""
     if checks.n is None:
-        exact = f"{rates[0].upper()}{rates[1:]} are accurate only to ±{points(checks.reached)}"
-        return f"{exact} even if reviewers check all of the next {checks.comparisons:,}."
+        return f"Even reviewing all of the next {checks.comparisons:,} gives {rates} only to ±{points(checks.reached)}."
     return f"Review {checks.n:,} of the next {checks.comparisons:,} to know {rates} to ±{points(checks.half_width)}."
 
 
@@ -111,11 +112,11 @@ def clarify_sentences(decision: Decision) -> list[str]:
     levels = decision.levels
     unclear = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.n and not aspect.reviewers_agree]
     agreement = (
-        f"Reviewers’ scores are {distance(levels.reviewers)} of the scale ({decision.scale}) from each other’s, and "
-        f"{distance(levels.constant)} from the best constant score (n = {decision.n:,})."
+        f"Reviewers’ scores differ from each other’s by {distance(levels.reviewers)} of the {decision.scale} scale, "
+        f"and from the best fixed score by {distance(levels.constant)} (n = {decision.n:,})."
         if decision.scale
-        else f"Reviewers agree with each other {percent(levels.reviewers)} of the time, with the best constant answer "
-        f"{percent(levels.constant)} (n = {decision.n:,})."
+        else f"Reviewers agree with each other {percent(levels.reviewers)} of the time; always giving the same answer "
+        f"would agree {percent(levels.constant)} (n = {decision.n:,})."
     )
     return [
         agreement,
@@ -124,13 +125,13 @@ def clarify_sentences(decision: Decision) -> list[str]:
 
 
 def not_enough_sentences(decision: Decision) -> list[str]:
+    what = "score" if decision.scale else "verdict"
     if not decision.n:
-        what = "score" if decision.scale else "verdict"
-        return [f"No {noun(decision)} has its {what} and two reviews."]
+        return [f"No {noun(decision)} has the judge’s {what} and two reviews yet."]
     if decision.more is None:
         return [agreement_phrase(decision), "More data will hardly help: the gap is too large."]
-    what = "score" if decision.scale else "verdict"
-    return [f"Only {count_phrase(decision.n, noun(decision))} with its {what} and two reviews."]
+    has = "has" if decision.n == 1 else "have"
+    return [f"Only {count_phrase(decision.n, noun(decision))} {has} the judge’s {what} and two reviews."]
 
 
 SENTENCES: Final = {
@@ -148,8 +149,8 @@ def unreliability_reasons(decision: Decision, *, is_far_below: bool) -> tuple[st
         return ()
     gauges = decision.gauges
     each = (
-        (f"{{}} of {noun(decision)}s with a failed call (limit {{}})", gauges.failures),
-        ("Changes its choice with the order on {} of comparisons (limit {})", gauges.inconsistency),
+        (f"Calls failed on {{}} of {noun(decision)}s (limit {{}})", gauges.failures),
+        ("It flips with the order on {} of comparisons (limit {})", gauges.inconsistency),
     )
     shares = [
         words.format(percent(gauge.number), percent_of(gauge.bar)) + "." for words, gauge in each if gauge.exceeds
@@ -172,12 +173,13 @@ def describe_position(gauge: Gauge) -> str:
     first = gauge.number.value > HALF
     share = gauge.number.value if first else 1 - gauge.number.value
     where = "first" if first else "second"
-    return f"Chooses the {where} response {100 * share:.0f}% of the time (limit {percent_of(HALF + gauge.bar)})."
+    return f"It prefers the {where} response {100 * share:.0f}% of the time (limit {percent_of(HALF + gauge.bar)})."
 
 
 def describe_preference(words: str, gauge: Gauge) -> str:
     assert gauge.number.value is not None
     how = "more" if gauge.number.value > 0 else "less"
     return (
-        f"Chooses {words} {points(abs(gauge.number.value))} {how} often than reviewers (limit {100 * gauge.bar:.0f})."
+        f"It chooses {words} {points(abs(gauge.number.value))} {how} often than reviewers do "
+        f"(limit {100 * gauge.bar:.0f})."
     )

@@ -83,7 +83,7 @@ def test_a_judge_like_a_reviewer_can_stand_in() -> None:
     assert made.headline == "Can stand in for a reviewer"
     assert made.sentence == (
         f"Reviewers agree with it {made.levels.judge.value:.0%} of the time and with each other "
-        f"{made.levels.reviewers.value:.0%} (n = 200). The gap is under 5 points."
+        f"{made.levels.reviewers.value:.0%} (n = 200). Any gap is under 5 points."
     )
     assert {aspect.outcome for aspect in made.aspects.values()} == {AspectOutcome.STAND_IN}
     assert made.at_least is not None
@@ -94,7 +94,7 @@ def test_the_headline_names_every_aspect_that_is_not_shown() -> None:
     made = decide(300, judge=[0.68, *[0.82] * 5])
     assert made.outcome is Outcome.STAND_IN
     assert made.aspects["a0"].outcome is AspectOutcome.NOT_SHOWN
-    assert made.headline == "Can stand in for a reviewer (not shown for aspect 0)"
+    assert made.headline == "Can stand in for a reviewer (inconclusive for aspect 0)"
 
 
 def test_an_aspect_that_is_not_reliable_is_named_whatever_the_decision_is() -> None:
@@ -122,7 +122,7 @@ def test_a_judge_a_little_below_is_used_with_spot_checks() -> None:
     checks = made.spot_checks
     assert checks is not None
     assert checks.n is not None
-    assert made.headline == f"Use with spot checks ({checks.per_100} per 100)"
+    assert made.headline == f"Use with spot checks (review {checks.per_100} per 100)"
     assert f"Review {checks.n} of the next 1,000 to know win rates to ±5 points." in made.sentence
 
 
@@ -130,14 +130,14 @@ def test_a_small_next_batch_says_what_reviewing_all_of_it_would_give() -> None:
     made = decide(60, judge=[0.70] * 6)
     assert made.outcome is Outcome.SPOT_CHECKS
     assert made.headline == "Use with spot checks"
-    assert "even if reviewers check all of the next 60." in made.sentence
+    assert "Even reviewing all of the next 60 gives win rates only to ±" in made.sentence
 
 
 def test_a_tenth_of_failed_calls_makes_a_judge_not_reliable() -> None:
     failed = np.arange(200) % 10 == 0
     made = decide(failed=failed)
     assert made.outcome is Outcome.NOT_RELIABLE
-    assert "10% of comparisons with a failed call (limit 5%)." in made.reasons
+    assert "Calls failed on 10% of comparisons (limit 5%)." in made.reasons
     assert made.gauges.failures.exceeds
     assert made.coverage.judged == 180
     assert decide(failed=failed, bars=replace(DEFAULT_BARS, failures=0.2)).outcome is not Outcome.NOT_RELIABLE
@@ -147,7 +147,7 @@ def test_a_judge_that_follows_length_is_not_reliable() -> None:
     longer = np.where(np.arange(300) % 2, 0, 1)
     made = decide(300, follows=longer)
     assert made.gauges.length.exceeds
-    assert any(reason.startswith("Chooses the longer response") for reason in made.reasons)
+    assert any(reason.startswith("It chooses the longer response") for reason in made.reasons)
 
 
 def test_reviewers_who_guess_are_told_to_clarify_the_rubric() -> None:
@@ -161,8 +161,8 @@ def test_few_items_are_not_enough_data() -> None:
     made = decide(8)
     assert made.outcome is Outcome.NOT_ENOUGH_DATA
     assert made.more == 100
-    assert made.headline == "Not enough data (about 100 more comparisons with two reviews)"
-    assert made.sentence == "Only 8 comparisons with its verdict and two reviews."
+    assert made.headline == "Not enough data (needs about 100 more comparisons with two reviews)"
+    assert made.sentence == "Only 8 comparisons have the judge’s verdict and two reviews."
 
 
 def test_without_two_reviews_nothing_is_decided() -> None:

@@ -83,7 +83,7 @@ def test_a_judge_that_scores_like_a_reviewer_can_stand_in_and_a_constant_one_can
     made = decide_score_judges({"quality": scored_study(200, 0.0)}, DEFAULT_BARS, 2)
     assert made["gpt"].outcome is Outcome.STAND_IN
     assert made["gpt"].scale == "1–5"
-    assert made["gpt"].sentence.startswith("Its scores are ")
+    assert made["gpt"].sentence.startswith("Its scores differ from a reviewer’s by ")
     assert made["always"].outcome is Outcome.NOT_RELIABLE
 
 
@@ -139,8 +139,8 @@ def test_without_two_reviews_there_is_nothing_to_decide() -> None:
     alone = aspect_scores(people_scores([1, 2, 5]), 3, gpt=np.array([1.0, 2, 5]))
     made = decide_score_judges({"quality": alone}, DEFAULT_BARS, 1)["gpt"]
     assert made.outcome is Outcome.NOT_ENOUGH_DATA
-    assert made.sentence == "No response has its score and two reviews."
-    assert made.headline == "Not enough data (about 100 more responses with two reviews)"
+    assert made.sentence == "No response has the judge’s score and two reviews yet."
+    assert made.headline == "Not enough data (needs about 100 more responses with two reviews)"
 
 
 def test_no_scores_make_no_decisions() -> None:
