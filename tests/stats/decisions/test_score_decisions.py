@@ -111,7 +111,7 @@ def test_failures_that_are_shown_to_be_above_their_bar_make_a_judge_of_responses
     assert many.gauges.failures.number.ci95 is not None
     assert many.gauges.failures.number.ci95[0] == pytest.approx(0.082, abs=1e-3)
     assert many.outcome is Outcome.NOT_RELIABLE
-    assert "12% of responses with a failed call (limit 5%)." in many.sentence
+    assert "Calls failed on 12% of responses (limit 5%)." in many.sentence
     # They earn nothing: J is 12 % below what it is without failures, give or take which responses they are.
     whole = decide_score_judges({"quality": scored_study(200, 0.0)}, DEFAULT_BARS, 1)["gpt"].levels.judge.value
     assert whole is not None
