@@ -48,12 +48,17 @@ def unreliable_aspects(decision: Decision) -> str:
     return f"Not reliable for {names}." if names and decision.outcome in (Outcome.STAND_IN, Outcome.SPOT_CHECKS) else ""
 
 
+def name_scale(decision: Decision) -> str:
+    """“the 1–5 scale”; “the scale” where aspects have different ones."""
+    return "the scale" if "," in decision.scale else f"the {decision.scale} scale"
+
+
 def agreement_phrase(decision: Decision) -> str:
     """“Reviewers agree with it 78% of the time and with each other 79% (n = 120).”"""
     levels = decision.levels
     if decision.scale:
         return (
-            f"Its scores differ from a reviewer’s by {distance(levels.judge)} of the {decision.scale} scale, and "
+            f"Its scores differ from a reviewer’s by {distance(levels.judge)} of {name_scale(decision)}, and "
             f"reviewers’ scores from each other’s by {distance(levels.reviewers)} (n = {decision.n:,})."
         )
     return (
@@ -112,7 +117,7 @@ def clarify_sentences(decision: Decision) -> list[str]:
     levels = decision.levels
     unclear = [aspect.name.lower() for aspect in decision.aspects.values() if aspect.n and not aspect.reviewers_agree]
     agreement = (
-        f"Reviewers’ scores differ from each other’s by {distance(levels.reviewers)} of the {decision.scale} scale, "
+        f"Reviewers’ scores differ from each other’s by {distance(levels.reviewers)} of {name_scale(decision)}, "
         f"and from the best fixed score by {distance(levels.constant)} (n = {decision.n:,})."
         if decision.scale
         else f"Reviewers agree with each other {percent(levels.reviewers)} of the time; always giving the same answer "
