@@ -60,7 +60,8 @@ WebhookSubjects = Iterator[tuple[WebhookKind, int]]
 
 def iterate_review_subjects(review: models.Model) -> WebhookSubjects:
     assert isinstance(review, Review)
-    yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
+    if not review.comparison.is_single:
+        yield WebhookKind.DISAGREEMENT_OPENED, review.comparison_id
     # A review counts in every queue that holds its comparison.
     queues = QueueSlot.objects.filter(item__comparison=review.comparison_id, queue__closed_at__isnull=True)
     for pk in queues.values_list("queue", flat=True):

@@ -13,6 +13,7 @@ from evaluations.comparisons.selectors import find_comparison_ids
 from evaluations.domain.choices import ShownOrder, Stage
 from evaluations.domain.decisions import Outcome
 from evaluations.domain.errors import InputRefused
+from evaluations.domain.events import WebhookKind
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.reviews import NameReveal, Reveal, SelectionMethod, StratifyBy
 from evaluations.domain.roles import Role
@@ -29,6 +30,7 @@ from evaluations.models.judges import get_or_create_rater
 from evaluations.models.queues import QueueItem
 from evaluations.models.users import User
 from evaluations.models.verdicts import Disclosure, Label, Review
+from evaluations.models.webhooks import OutboxEntry
 from evaluations.overview.selectors import NextStep, count_evaluation_progress, get_next_step
 from evaluations.reports.large_differences import reveal_large_differences
 from evaluations.reports.selectors import get_full_report, reveal_report
@@ -43,6 +45,7 @@ from evaluations.verdicts.progress_counters import count_directly, read_progress
 from evaluations.verdicts.progress_recount import find_wrong_counters, recount_now
 from evaluations.verdicts.votes import update_labels
 from evaluations.visibility import has_seen_verdicts, reveal_judge_results
+from evaluations.webhooks.services import create_webhook
 from tests.factories.evaluations import make_comparison
 from tests.factories.imports import continue_undo, import_rows, score_row
 from tests.factories.queue_state import assert_counters_are_right, take_next_comparison
@@ -320,6 +323,16 @@ def test_the_page_of_a_call_about_a_single_response_leaves_its_reader_not_blind(
     page = html_of(owner_signed_in.get(reverse("call", args=[study.slug, call.pk])))
     assert reverse("comparison", args=[study.slug, single.pk]) not in page
     assert has_seen_verdicts(owner, single)
+
+
+def test_a_webhook_hears_of_no_disagreement_on_a_single_response(
+    study: Evaluation, owner: User, reviewer: User
+) -> None:
+    kinds = [WebhookKind.DISAGREEMENT_OPENED, WebhookKind.QUEUE_REVIEWED]
+    create_webhook(study, url="https://example.org/hook", kinds=kinds, user=owner)
+    queue = make_queue(study, strategy=SelectionMethod.RANDOM, size=3, user=None)
+    save_score(reviewer, list_singles(study)[0], 4)
+    assert list(OutboxEntry.objects.values_list("kind", "subject")) == [(WebhookKind.QUEUE_REVIEWED, queue.pk)]
 
 
 # ---- counters and access ---------------------------------------------------------------------
