@@ -50,7 +50,7 @@ def unreliable_aspects(decision: Decision) -> str:
 
 def name_scale(decision: Decision) -> str:
     """“the 1–5 scale”; “the scale” where aspects have different ones."""
-    return "the scale" if "," in decision.scale else f"the {decision.scale} scale"
+    return "the scale" if not decision.scale or "," in decision.scale else f"the {decision.scale} scale"
 
 
 def agreement_phrase(decision: Decision) -> str:
