@@ -11,12 +11,18 @@ from evaluations.stats.confidence_intervals import (
     wilson_from_variance,
 )
 from evaluations.stats.estimates import Estimate
-from evaluations.stats.significance import EXPANDED_FROM, t_975
+from evaluations.stats.significance import EXACTLY_EXPANDED_FROM, EXPANDED_FROM, t_975, t_quantile
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 7, EXPANDED_FROM - 1, EXPANDED_FROM, 41, 1_000, 2_000_000])
 def test_the_quantile_of_t_is_that_of_scipy_on_both_sides_of_its_expansion(degrees: int) -> None:
     assert t_975(degrees) == pytest.approx(student.ppf(0.975, degrees), rel=1e-7)
+
+
+@pytest.mark.parametrize("p", [1e-5, 0.004, 0.05, 0.4, 0.975, 1 - 1e-5])
+@pytest.mark.parametrize("degrees", [3, EXACTLY_EXPANDED_FROM - 1, EXACTLY_EXPANDED_FROM, 1e6])
+def test_every_quantile_of_t_is_that_of_scipy(p: float, degrees: float) -> None:
+    assert t_quantile(p, degrees) == pytest.approx(student.ppf(p, degrees), abs=1e-9)
 
 
 def test_many_items_each_a_cluster_of_its_own_have_wilsons_interval() -> None:
