@@ -1,24 +1,28 @@
 """The single comparisons of an evaluation: one for each response that is in no pair, for reviews that score it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.texts import ComparisonOrigin
 from evaluations.jobs.kinds import JobClaim
+from evaluations.models.bulk import insert_many
 from evaluations.models.comparisons import IS_SINGLE, Comparison, Response, draw_random_order
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Assignment, QueueItem, QueueSlot
 from evaluations.models.transactions import pause_after_transaction
 from evaluations.models.verdicts import Disclosure, Review
 
-COMPARISONS_PER_TRANSACTION: Final = 500
-TEXTS: Final = (
-    *("messages", "metadata", "query__messages", "query__text", "query__context", "query__reference"),
-    "query__metadata",
+COMPARISONS_PER_TRANSACTION: Final = 1_000
+RESPONSE_COLUMNS: Final = ("pk", "query", "source_import", "candidate", "query__category")
+SINGLE_COLUMNS: Final = (
+    *("created_at", "evaluation_id", "query_id", "response_a_id", "response_b_id", "source_import_id"),
+    *("candidate_a", "candidate_b", "category", "origin", "swapped", "random_order", "metadata", "resolution_count"),
 )
 
 
@@ -33,32 +37,38 @@ def update_single_comparisons(evaluation: Evaluation, claim: JobClaim | None = N
 
 
 def create_missing_singles(evaluation: Evaluation, claim: JobClaim | None) -> int:
-    created = 0
-    unpaired = list_unpaired_responses(evaluation).exclude(
+    created = last = 0
+    missing = list_unpaired_responses(evaluation).exclude(
         Exists(Comparison.all_rows.filter(IS_SINGLE, **of_outer("a")))
     )
-    rows = unpaired.select_related("query", "candidate").defer(*TEXTS).order_by("pk")
-    last = 0
-    while responses := list(rows.filter(pk__gt=last)[:COMPARISONS_PER_TRANSACTION]):
+    rows = missing.order_by("pk").values_list(*RESPONSE_COLUMNS)
+    while True:
         if claim:
             claim.heartbeat_if_due(created)
         with pause_after_transaction(), transaction.atomic():
-            Comparison.all_rows.bulk_create(
-                [build_single_comparison(evaluation, response) for response in responses], ignore_conflicts=True
+            # Of two that create them at once the second sees what the first created.
+            Evaluation.objects.select_for_update(no_key=True).get(pk=evaluation.pk)
+            responses = list(rows.filter(pk__gt=last)[:COMPARISONS_PER_TRANSACTION])
+            insert_single_comparisons(evaluation, responses)
+        if not responses:
+            return created
+        created, last = created + len(responses), responses[-1][0]
+
+
+def insert_single_comparisons(
+    evaluation: Evaluation, responses: Sequence[tuple[int, int, int | None, int, str]]
+) -> None:
+    now, metadata = timezone.now(), dict[str, object]()
+    insert_many(
+        Comparison,
+        SINGLE_COLUMNS,
+        [
+            (
+                *(now, evaluation.pk, query, pk, pk, imported, candidate, candidate, category),
+                *(ComparisonOrigin.SINGLE.value, False, draw_random_order(), metadata, 0),
             )
-        created, last = created + len(responses), responses[-1].pk
-    return created
-
-
-def build_single_comparison(evaluation: Evaluation, response: Response) -> Comparison:
-    return Comparison(
-        evaluation=evaluation,
-        query=response.query,
-        response_a=response,
-        response_b=response,
-        source_import_id=response.source_import_id,
-        origin=ComparisonOrigin.SINGLE,
-        random_order=draw_random_order(),
+            for pk, query, imported, candidate, category in responses
+        ],
     )
 
 
