@@ -12,13 +12,14 @@ from evaluations.domain.rubrics import RubricKind
 from evaluations.domain.texts import ComparisonOrigin
 from evaluations.jobs.kinds import JobClaim
 from evaluations.models.bulk import insert_many
-from evaluations.models.comparisons import IS_SINGLE, Comparison, Response, draw_random_order
+from evaluations.models.comparisons import IS_SINGLE, Comparison, Query, Response, draw_random_order
 from evaluations.models.evaluations import Evaluation
 from evaluations.models.queues import Assignment, QueueItem, QueueSlot
 from evaluations.models.transactions import pause_after_transaction
 from evaluations.models.verdicts import Disclosure, Review
 
 COMPARISONS_PER_TRANSACTION: Final = 1_000
+QUERIES_PER_TRANSACTION: Final = 500
 RESPONSE_COLUMNS: Final = ("pk", "query", "source_import", "candidate", "query__category")
 SINGLE_COLUMNS: Final = (
     *("created_at", "evaluation_id", "query_id", "response_a_id", "response_b_id", "source_import_id"),
@@ -37,22 +38,25 @@ def update_single_comparisons(evaluation: Evaluation, claim: JobClaim | None = N
 
 
 def create_missing_singles(evaluation: Evaluation, claim: JobClaim | None) -> int:
-    created = last = 0
-    missing = list_unpaired_responses(evaluation).exclude(
-        Exists(Comparison.all_rows.filter(IS_SINGLE, **of_outer("a")))
-    )
-    rows = missing.order_by("pk").values_list(*RESPONSE_COLUMNS)
-    while True:
+    """Create them query by query: to put all responses in order for each transaction would take ever longer."""
+    created = after = 0
+    singles = Comparison.all_rows.filter(IS_SINGLE, **of_outer("a"))
+    missing = list_unpaired_responses(evaluation).exclude(Exists(singles)).order_by("query", "pk")
+    queries = Query.objects.filter(evaluation=evaluation).order_by("pk").values_list("pk", flat=True)
+    while block := list(queries.filter(pk__gt=after)[:QUERIES_PER_TRANSACTION]):
         if claim:
             claim.heartbeat_if_due(created)
+        rows = missing.filter(query__gt=after, query__lte=block[-1]).values_list(*RESPONSE_COLUMNS)
+        after = block[-1]
+        if not rows.exists():
+            continue
         with pause_after_transaction(), transaction.atomic():
             # Of two that create them at once the second sees what the first created.
             Evaluation.objects.select_for_update(no_key=True).get(pk=evaluation.pk)
-            responses = list(rows.filter(pk__gt=last)[:COMPARISONS_PER_TRANSACTION])
+            responses = list(rows)
             insert_single_comparisons(evaluation, responses)
-        if not responses:
-            return created
-        created, last = created + len(responses), responses[-1][0]
+        created += len(responses)
+    return created
 
 
 def insert_single_comparisons(
