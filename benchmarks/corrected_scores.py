@@ -6,9 +6,9 @@ Two candidates answer every query; a third of the responses' variance is the que
 and people score those of a random sample of queries: on a scale of 1 to 5 and, as pass or fail, by a threshold. The
 judges: *good*, *biased* (lenient, and more so to the second candidate), *useless* (the same distribution whatever the
 response), *constant*. The truth is a superpopulation's. With ``--strata`` a prompt is of one of three strata, which
-differ in quality and in how lenient the judge is, and each has a third of the reviews, whatever its share of the
-prompts. One line of JSON for each judge, number of reviewed responses of a candidate, and size of clusters: of one
-response of a candidate, of four, *zipf* (of exponent 2, at most 60), or *giant* (one with a quarter of the reviewed
+differ in quality and in how lenient the judge is, and each gets a third of the reviews, regardless of its share of
+the prompts. One line of JSON for each judge, number of reviewed responses of a candidate, and size of clusters: of one
+response of a candidate, of four, *zipf* (exponent 2, up to 60), or *giant* (one with a quarter of the reviewed
 ones, else single); 2,000 replicates take about ten minutes on one core.
 """
 

@@ -257,6 +257,16 @@ def get_next_step(progress: EvaluationProgress, role: Role) -> NextStep:
     )
 
 
+def find_single_comparisons(events: Sequence[Event]) -> set[int]:
+    """The events about single comparisons, which have no page of their own."""
+    about = {event.pk: event.object_id for event in events if event.object_type == Comparison._meta.model_name}
+    singles = (
+        Comparison.with_singles.filter(IS_SINGLE, pk__in=set(about.values())) if about else Comparison.objects.none()
+    )
+    ids = set(singles.values_list("pk", flat=True))
+    return {event for event, comparison in about.items() if comparison in ids}
+
+
 HIDDEN_OBJECT_TYPES: Final = {"review", "verdict", "span", "comment"}
 RESOLUTION_VERBS: Final = {"adjudicated", "withdrew adjudication"}
 

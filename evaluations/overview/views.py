@@ -34,6 +34,7 @@ from evaluations.overview.selectors import (
     EvaluationProgress,
     ResultsAccess,
     count_evaluation_progress,
+    find_single_comparisons,
     get_next_step,
     get_results_access,
     list_evaluation_rows,
@@ -187,8 +188,9 @@ def activity(request: AuthenticatedRequest, slug: str) -> HttpResponse:
     events_of_evaluation = Event.objects.filter(evaluation=evaluation).select_related("user", "token")
     sorting = parse_sorting(request, SortColumn("when", descending=True))
     page = paginate(request, events_of_evaluation, sorting=sorting)
+    single = find_single_comparisons(page.rows)
     rows = [
-        (event, describe_event(event, times), list(list_event_changes(event)), times)
+        (event, describe_event(event, times), list(list_event_changes(event)), times == 1 and event.pk not in single)
         for event, times in group_views(page.rows)
     ]
     context = {"page": "activity", "evaluation": evaluation, "rows": rows, "page_of_rows": page, "sorting": sorting}

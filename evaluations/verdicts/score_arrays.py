@@ -214,7 +214,10 @@ def read_single_score_rows(place: Mapping[int, int], sides: ResponseSides) -> St
 
 
 def read_review_rows(place: Mapping[int, int], among: Q, subject: str = "review__comparison_id") -> StructuredRows:
-    """A row for each first score of a saved review by one of these raters; ``subject`` stands for the comparison."""
+    """A row for each first score of a saved review by one of these raters.
+
+    ``subject``: the column that is read as ``comparison``.
+    """
     scores = Score.objects.filter(
         among,
         rater__in=list(place),

@@ -9,11 +9,12 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
+from evaluations.audit.events import record_event
 from evaluations.comparisons.selectors import find_comparison_ids
 from evaluations.domain.choices import ShownOrder, Stage
 from evaluations.domain.decisions import Outcome
 from evaluations.domain.errors import InputRefused
-from evaluations.domain.events import WebhookKind
+from evaluations.domain.events import SAW_VERDICTS, WebhookKind
 from evaluations.domain.reports import ReportPart, ReportRules
 from evaluations.domain.reviews import NameReveal, Reveal, SelectionMethod, StratifyBy
 from evaluations.domain.roles import Role
@@ -333,6 +334,19 @@ def test_a_webhook_hears_of_no_disagreement_on_a_single_response(
     queue = make_queue(study, strategy=SelectionMethod.RANDOM, size=3, user=None)
     save_score(reviewer, list_singles(study)[0], 4)
     assert list(OutboxEntry.objects.values_list("kind", "subject")) == [(WebhookKind.QUEUE_REVIEWED, queue.pk)]
+
+
+def test_activity_links_to_no_page_that_a_single_response_does_not_have(
+    study: Evaluation, owner: User, owner_signed_in: Client
+) -> None:
+    single, *_ = list_singles(study)
+    pair = make_comparison(study)
+    for seen in (single, pair):
+        record_event(SAW_VERDICTS, seen, user=owner, evaluation=study)
+        record_event("changed", study, user=owner, evaluation=study)  # else both are one line
+    page = html_of(owner_signed_in.get(reverse("activity", args=[study.slug])))
+    assert reverse("comparison", args=[study.slug, pair.pk]) in page
+    assert reverse("comparison", args=[study.slug, single.pk]) not in page
 
 
 # ---- counters and access ---------------------------------------------------------------------

@@ -42,8 +42,8 @@ def decide_score_judges(
 ) -> dict[str, Decision]:
     """The decision on each judge with scores, by name. ``aspects``: by key; ``family_size``: as in `decide_judges`.
 
-    ``pass_from``: the reader's threshold. Bars are set before anyone looks, a threshold is not, and whoever tried
-    several would find one at which a judge can stand in: so decisions are on the scores, and say so.
+    ``pass_from``: the reader's threshold. Decisions use the scores alone, and name the threshold as unused: limits are
+    set before anyone looks, while a reader could try thresholds until a judge passes.
     """
     by_judge: dict[str, dict[str, ScoredAspect]] = defaultdict(dict)
     for key, scores in aspects.items():
